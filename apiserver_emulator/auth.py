@@ -155,6 +155,10 @@ class RbacAuthorizer:
     def __init__(self, store: Store, *, minor: int) -> None:
         self._store = store
         self._nodes = NodeAuthorizer(store)
+        self.set_release(minor)
+
+    def set_release(self, minor: int) -> None:
+        """Give the reasons of a release."""
         # Since 1.37 a reason begins with the name of the authorizer.
         self._node_prefix = "node: " if minor >= 37 else ""
 

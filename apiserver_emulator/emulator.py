@@ -17,6 +17,8 @@ from apiserver_emulator.auth import ADMIN
 from apiserver_emulator.failures import Failure
 from apiserver_emulator.https_endpoint import HttpsEndpoint
 from apiserver_emulator.in_process import InProcessTransport
+from apiserver_emulator.release_change import StoredObjects
+from apiserver_emulator.resource_types import ResourceType
 from apiserver_emulator.server import ApiServer
 from dra_api import certificates
 from dra_api.clock import Clock, RealClock
@@ -70,17 +72,23 @@ class ApiServerEmulator:
             seed=seed,
             watch_delay=watch_delay,
         )
-        dra.register(
-            self.server.resources,
-            kubernetes_version=self.server.kubernetes_version,
-            runtime_config=SERVE_ALL if runtime_config is None else runtime_config,
-            node_restriction=node_restriction,
-        )
+        self._runtime_config = SERVE_ALL if runtime_config is None else runtime_config
+        self._node_restriction = node_restriction
+        self._stored = StoredObjects()
+        self._register()
         self._endpoint: HttpsEndpoint | None = None
         self._certificates: certificates.Certificates | None = None
         self._port = 0
         self._transports = OpenTransports[InProcessTransport]()
         self._running = False
+
+    def _register(self, runtime_config: Mapping[str, str | bool] | None = None) -> None:
+        dra.register(
+            self.server.resources,
+            kubernetes_version=self.server.kubernetes_version,
+            runtime_config={**self._runtime_config, **(runtime_config or {})},
+            node_restriction=self._node_restriction,
+        )
 
     @property
     def kubeconfig(self) -> Path:
@@ -144,6 +152,27 @@ class ApiServerEmulator:
             if self._https:
                 self._endpoint = self._listen(port=self._port)
             self.server.down = False
+
+    def restart_as(
+        self,
+        kubernetes_version: str,
+        feature_gates: Mapping[str, bool],
+        runtime_config: Mapping[str, str | bool] | None = None,
+    ) -> None:
+        """Serve again after `kill` as another release with its gates, and with further words of `runtime_config`.
+
+        Raises FeatureGateError.
+        """
+        gates = effective_gates(kubernetes_version, feature_gates)
+        self.server.set_release(kubernetes_version, gates)
+        for resource in self._of_dra():
+            self.server.resources.remove(resource.group, resource.plural)
+        self._register(runtime_config)
+        self._stored.read_by(self.server.core, self._of_dra())
+        self.restart()
+
+    def _of_dra(self) -> list[ResourceType]:
+        return [found for found in self.server.resources.all() if found.group == dra.GROUP]
 
     def watches_drained(self) -> bool:
         """Return whether the client of every open watch came back for more and found nothing."""

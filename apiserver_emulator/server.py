@@ -152,6 +152,24 @@ class ApiServer:
 
     # --- life --------------------------------------------------------------------------------------------------
 
+    def set_release(self, kubernetes_version: str, feature_gates: Mapping[str, bool]) -> None:
+        """Become the server of another release on the same objects, while it serves nothing.
+
+        The caller registers the resources of resource.k8s.io again, whose versions depend on the release.
+        """
+        self.kubernetes_version = self.core.kubernetes_version = kubernetes_version
+        minor = int(kubernetes_version.split(".")[1])
+        self.feature_gates.clear()
+        self.feature_gates.update(feature_gates)
+        self.schemas = schemas.load(kubernetes_version)
+        self.core.schemas = self.schemas.index
+        self._openapi = openapi.OpenApi(self.core, self.schemas)
+        self.rbac.set_release(minor)
+        self.resources.remove("scheduling.k8s.io", "podgroups")
+        pod_groups.register(self.resources, minor=minor, feature_gates=self.feature_gates)
+        # Its cache of watches begins with what it reads now.
+        self.store.compact()
+
     def start(self) -> None:
         """Start the controllers."""
         self.controllers.start()

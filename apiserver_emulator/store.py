@@ -381,6 +381,17 @@ class Store:
         for watcher in self._collection(kind).watchers:
             watcher.close()
 
+    def reread(self, kind: TypeKey, change: Callable[[Key, Record], Obj | None]) -> None:
+        """Replace how objects read, without a change of their resource versions; None leaves an object as it is.
+
+        For a server that reads the objects of another one. Watches must be closed, and the history is dropped.
+        """
+        with self.lock:
+            found = self._collection(kind)
+            for key, record in list(found.records.items()):
+                if (obj := change(key, record)) is not None:
+                    found.records[key] = Record(obj, orjson.dumps(obj), record.rv)
+
     def compact(self) -> int:
         """Drop the whole history, as etcd's compaction does; open watches continue. Return the revision."""
         with self.lock:

@@ -102,6 +102,17 @@ def without(kubernetes_version: str, name: str) -> dict[str, bool]:
     return found
 
 
+def allowed_in(kubernetes_version: str, overrides: Mapping[str, bool]) -> dict[str, bool]:
+    """Return those of the overrides that a release accepts: it knows the gate, and has not locked it otherwise."""
+    release = _release(kubernetes_version)
+    known = {**DRA_GATES[release], **PREREQUISITES[release]}
+    return {
+        name: value
+        for name, value in overrides.items()
+        if name in known and (not known[name].locked or value == known[name].default)
+    }
+
+
 def default_gates(kubernetes_version: str) -> dict[str, bool]:
     """Return the default DRA gates of a release; empty for a release that is not in the table."""
     try:

@@ -82,6 +82,14 @@ class ControlPlane(Protocol):
         """
         ...
 
+    def restart_as(self, release: str, runtime_config: Mapping[str, bool] | None = None) -> None:
+        """Restart the API server of another release ("1.36") on its old data; "" is the release of the run.
+
+        The other programs stay those of the run. Feature gates of the run that the release lacks are left out.
+        `runtime_config` overrides the served versions. Raises NotOurs if the run cannot do that.
+        """
+        ...
+
     def transport(self) -> Transport:
         """Return a new transport as the administrator."""
         ...

@@ -8,7 +8,7 @@ from pathlib import Path
 from apiserver_emulator.emulator import SERVE_ALL, ApiServerEmulator
 from dra_api.certificates import CertificateError
 from dra_api.clock import Clock
-from dra_api.feature_gates import FeatureGateError
+from dra_api.feature_gates import FeatureGateError, allowed_in
 from dra_api.request import User
 from dra_api.transport import Transport
 from dra_conformance.control_plane.base import API_SERVER, ControlPlaneFailure, NotOurs
@@ -38,6 +38,7 @@ class EmbeddedControlPlane:
         watch_delay: Callable[[str], float] | None = None,
     ) -> None:
         self._version = kubernetes_version
+        self._overrides = dict(feature_gates or {})
         try:
             self._emulator = ApiServerEmulator(
                 kubernetes_version=kubernetes_version,
@@ -95,6 +96,12 @@ class EmbeddedControlPlane:
         except FeatureGateError as error:
             self._emulator.restart()
             raise UsageError(f"feature gates: {error}") from None
+
+    def restart_as(self, release: str, runtime_config: Mapping[str, bool] | None = None) -> None:
+        """Start the API server again as another release, or as that of the run ("")."""
+        release = release or self._version
+        self._emulator.kill()
+        self._emulator.restart_as(release, allowed_in(release, self._overrides), runtime_config)
 
     def watches_drained(self) -> bool:
         """Return whether the client of every open watch has processed all events."""

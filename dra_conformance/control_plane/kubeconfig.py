@@ -91,6 +91,10 @@ class KubeconfigControlPlane:
         """Raises NotOurs."""
         raise NotOurs("the run cannot change the feature gates of the cluster")
 
+    def restart_as(self, release: str, runtime_config: Mapping[str, bool] | None = None) -> None:
+        """Raises NotOurs."""
+        raise NotOurs("the run cannot change the release of the cluster")
+
     def transport(self) -> Transport:
         """Return the connection."""
         if self._transport is None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dra_api.feature_gates import without
+from dra_api.releases import RELEASES
 from dra_conformance.control_plane.base import API_SERVER, ETCD, ControlPlane, NotOurs
 from dra_conformance.core.errors import Untestable
 from dra_conformance.core.events import ComponentChanged
@@ -15,6 +16,7 @@ from dra_conformance.engine.world import World
 from dra_conformance.faults import Fault
 from dra_conformance.steps.faults import arrange
 
+_OTHER_VERSIONS = ("v1beta2", "v1beta1", "v1alpha3")
 _PROGRAMS = {"API-server": API_SERVER, "etcd": ETCD}
 
 
@@ -26,10 +28,11 @@ class Crash:
 
 
 @dataclass
-class SwitchedGates:
-    """Whether the API server has other feature gates than those of the run."""
+class Switched:
+    """Whether the API server has other feature gates, versions or another release than the run."""
 
-    off: bool = False
+    gates: bool = False
+    release: bool = False
 
 
 def _control_plane(world: World) -> ControlPlane:
@@ -67,22 +70,61 @@ def _(world: World, program: str) -> None:
 def _(world: World, gate: str, state: str) -> None:
     """Restart the API server on its data with a gate `off`, and the gates that need it, or `on` as it was before."""
     world.settle()
-    plane, switched = _control_plane(world), world.state(SwitchedGates)
+    plane, switched = _control_plane(world), world.state(Switched)
     overrides = world.run.options.gates()
 
     def restart_with(gates: Mapping[str, bool]) -> None:
         plane.restart_with_gates({**overrides, **gates})
-        switched.off = bool(gates)
+        switched.gates = bool(gates)
         world.log.emit(ComponentChanged(component="control-plane", implementation=API_SERVER, action="restart"))
 
     def put_back() -> None:
         # Later scenarios need the gates of the run.
-        if switched.off:
+        if switched.gates:
             restart_with({})
 
     world.cleanup.callback(put_back)
     try:
         restart_with(without(plane.version(), gate) if state == "off" else {})
+    except NotOurs as error:
+        raise Untestable(str(error)) from error
+
+
+@when("the API server is restarted as the {which:word} release")
+def _(world: World, which: str) -> None:
+    """Restart the API server on its data as the `previous` minor release, or as its `own`, that of the run."""
+    plane = _control_plane(world)
+    major, minor = plane.version().removeprefix("v").split(".")[:2]
+    previous = f"{major}.{int(minor) - 1}"
+    if which == "previous" and previous not in RELEASES:
+        raise Untestable(f"the suite does not support Kubernetes {previous}")
+    _restart_as(world, previous if which == "previous" else "")
+
+
+@when("the API server is restarted with only v1 of resource.k8s.io")
+def _(world: World) -> None:
+    """Restart the API server on its data so that it serves no other version of the group."""
+    _restart_as(world, "", {f"resource.k8s.io/{version}": False for version in _OTHER_VERSIONS})
+
+
+def _restart_as(world: World, release: str, runtime_config: Mapping[str, bool] | None = None) -> None:
+    world.settle()
+    plane, switched = _control_plane(world), world.state(Switched)
+
+    def restart_as(name: str, config: Mapping[str, bool] | None = None) -> None:
+        plane.restart_as(name, config)
+        switched.release = bool(name or config)
+        program = f"{API_SERVER} {name}".rstrip()
+        world.log.emit(ComponentChanged(component="control-plane", implementation=program, action="restart"))
+
+    def put_back() -> None:
+        # Later scenarios need the release of the run.
+        if switched.release:
+            restart_as("")
+
+    world.cleanup.callback(put_back)
+    try:
+        restart_as(release, runtime_config)
     except NotOurs as error:
         raise Untestable(str(error)) from error
 

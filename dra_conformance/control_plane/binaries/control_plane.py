@@ -23,7 +23,7 @@ import yaml
 from dra_api.certificate_authority import Authority, signing_key
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import RealClock
-from dra_api.feature_gates import known_gates
+from dra_api.feature_gates import allowed_in, known_gates
 from dra_api.objects import SERVICE_ACCOUNTS
 from dra_api.private_file import write_private
 from dra_api.releases import DEFAULT_RELEASE
@@ -36,6 +36,7 @@ from dra_conformance.control_plane.binaries.programs import (
     ETCD,
     SCHEDULER,
     Programs,
+    ProgramsMissing,
     Wanted,
     find,
 )
@@ -225,6 +226,26 @@ class BinariesControlPlane:
         self._launch(API_SERVER, command)
         self._wait_ready()
 
+    def restart_as(self, release: str, runtime_config: Mapping[str, bool] | None = None) -> None:
+        """Restart the API server of another release on its old data. Raises TargetUnreachable.
+
+        Its program is in one of the searched folders; without one, that of the run emulates the release
+        (`--emulated-version`).
+        """
+        other, emulated = self.programs, ""
+        if release:
+            try:
+                # The folder of --bin-dir has one release.
+                other = find(Wanted(release), environ=self._environ)
+            except ProgramsMissing:
+                emulated = release
+        gates = allowed_in(release or other.version, self._overrides)
+        served = {**self._runtime_config, **(runtime_config or {})}
+        self._processes[API_SERVER].kill()
+        command = flags.api_server(self._laid_out(), gates, served, audit=self._audit, emulated=emulated)
+        self._launch(API_SERVER, command, program=other[API_SERVER])
+        self._wait_ready()
+
     # -- users -----------------------------------------------------------------------------------------------
 
     def transport(self) -> Transport:
@@ -331,10 +352,10 @@ class BinariesControlPlane:
         write_private(path, yaml.safe_dump(config).encode())
         return path
 
-    def _launch(self, name: str, words: list[str]) -> None:
+    def _launch(self, name: str, words: list[str], *, program: Path | None = None) -> None:
         process = ManagedProcess(
             name,
-            _ends_with_us([str(self.programs[name]), *words]),
+            _ends_with_us([str(program or self.programs[name]), *words]),
             log_path=self._logs / f"{name}.log",
             isolation=self._isolation,
         )

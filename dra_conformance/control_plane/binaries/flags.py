@@ -105,11 +105,12 @@ def api_server(
     runtime_config: Mapping[str, bool] | None = None,
     *,
     audit: Path | None = None,
+    emulated: str = "",
 ) -> list[str]:
     """Return kube-apiserver's flags: Node and RBAC authorizers, NodeRestriction, every version of resource.k8s.io.
 
     `runtime_config` overrides the served versions. `audit` is the file for one JSON line per request, by
-    `AUDIT_POLICY`, which is in the folder.
+    `AUDIT_POLICY`, which is in the folder. `emulated` is an older release ("1.36") that the program emulates.
     """
     # The Node authorizer watches v1 ResourceSlices; without v1 the server never becomes ready (1.36.2).
     authorizers = "Node,RBAC" if (runtime_config or {}).get("resource.k8s.io/v1", True) else "RBAC"
@@ -147,6 +148,7 @@ def api_server(
         f"--service-account-key-file={layout.file('sa.key')}",
         "--runtime-config=" + ",".join(f"{name}={str(on).lower()}" for name, on in served.items()),
         *audited,
+        *([f"--emulated-version=kube={emulated}"] if emulated else []),
         *gates(feature_gates),
     ]
 

@@ -92,6 +92,10 @@ class K3sControlPlane(ImageControlPlane):
         """Raises NotOurs."""
         raise NotOurs("k3s is one process, and keeps its feature gates")
 
+    def restart_as(self, release: str, runtime_config: Mapping[str, bool] | None = None) -> None:
+        """Raises NotOurs."""
+        raise NotOurs("k3s is one process of one release")
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:

@@ -135,6 +135,10 @@ class KindControlPlane(ImageControlPlane):
         """Raises NotOurs."""
         raise NotOurs("the API server of a kind cluster keeps its feature gates")
 
+    def restart_as(self, release: str, runtime_config: Mapping[str, bool] | None = None) -> None:
+        """Raises NotOurs."""
+        raise NotOurs("the API server of a kind cluster is of one release")
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _create(self) -> None:
