@@ -153,8 +153,8 @@ stability: $(DEV_READY)       ## run the suite N times on a busy machine: make s
 CASES ?= 2000
 SEED ?=
 BUG_COMPATIBLE ?=
-differential: $(DEV_READY)       ## compare the reference with upstream's allocator and CEL: make differential CASES=20000 SEED=1 [KARPENTER=1|KUBELET=1]
-	@$(BIN)/python -m verification.differential --cases $(CASES) --seed "$(SEED)" $(if $(BUG_COMPATIBLE),--bug-compatible $(BUG_COMPATIBLE)) $(if $(KARPENTER),--karpenter) $(if $(KUBELET),--kubelet)
+differential: $(DEV_READY)       ## compare the reference with upstream's allocator and CEL: make differential CASES=20000 SEED=1 [KARPENTER=1|KUEUE=1|KUBELET=1]
+	@$(BIN)/python -m verification.differential --cases $(CASES) --seed "$(SEED)" $(if $(BUG_COMPATIBLE),--bug-compatible $(BUG_COMPATIBLE)) $(if $(KARPENTER),--karpenter) $(if $(KUEUE),--kueue) $(if $(KUBELET),--kubelet)
 
 SAMPLE ?= 500
 COMPONENT ?=

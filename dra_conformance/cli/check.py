@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from dra_conformance.cli import dump_files
+from dra_conformance.cli.kueue import PodQuota, quotas, read_mappings
 from dra_conformance.cli.terminal import say
 from dra_conformance.core.errors import ExitCode, UsageError
 from dra_conformance.core.rules.window import Version
@@ -49,6 +50,11 @@ from dra_conformance.oracle.dumps import KUBECTL, Dump
 @click.option(
     "--budget", default=200_000, show_default=True, help="Maximum number of states that --pending tries for one claim."
 )
+@click.option(
+    "--kueue",
+    metavar="FILE",
+    help="Kueue's Configuration: also print the quota that its deviceClassMappings charge for each pod.",
+)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Select the output format.")
 @click.option("--quiet", is_flag=True, help="Print violations only, no notes.")
 def command(
@@ -58,6 +64,7 @@ def command(
     gates_off: tuple[str, ...],
     pending: bool,
     budget: int,
+    kueue: str | None,
     form: str,
     quiet: bool,
 ) -> int:
@@ -86,14 +93,17 @@ def command(
         for case in (Case(dump.cluster, claim, settings) for claim in waiting)
     ]
     offers, uses = double_offers(dump.cluster), double_uses(dump.cluster)
+    pod_quotas = list(quotas(dump, read_mappings(kueue))) if kueue else []
     if form == "json":
-        _write_json(checked, answers, offers, uses)
+        _write_json(checked, answers, offers, uses, pod_quotas)
     else:
         _write_double([] if quiet else offers, uses)
         _write_text(checked, answers, len(chosen), quiet=quiet)
+        for pod_quota in pod_quotas:
+            say(f"QUOTA   {pod_quota}")
     if uses:
         return ExitCode.FAILURES
-    if not checked and not answers:
+    if not checked and not answers and not pod_quotas:
         return ExitCode.NOTHING_SELECTED
     return ExitCode.OK if all(verdict.valid for _, verdict in checked) else ExitCode.FAILURES
 
@@ -192,6 +202,7 @@ def _write_json(
     answers: list[tuple[Case, Answer]],
     offers: list[DoubleOffer],
     uses: list[DoubleUse],
+    pod_quotas: list[PodQuota],
 ) -> None:
     click.echo(
         json.dumps(
@@ -216,6 +227,7 @@ def _write_json(
                 ],
                 "double_offers": [asdict(one) for one in offers],
                 "double_uses": [asdict(one) for one in uses],
+                "quotas": [asdict(one) for one in pod_quotas],
             },
             indent=2,
         )

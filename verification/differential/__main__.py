@@ -3,7 +3,8 @@
 As many CEL expressions follow. Prints the cases, the seed and every disagreement that `known.yaml` does not explain,
 reduced and written to the output folder. The exit code is 1 if there is one. The same seed generates the same cases.
 `--replay FILE...` runs written cases instead; `--bug-compatible 1.37` gives the reference upstream's known deviations;
-`--karpenter` asks Karpenter's allocator instead of upstream's; `--kubelet` compares the harness's kubelet with the
+`--karpenter` asks Karpenter's allocator instead of upstream's; `--kueue` compares Kueue's charge of quota with the
+checker's; `--kubelet` compares the harness's kubelet with the
 kubelet's device manager and topology manager.
 """
 
@@ -29,6 +30,7 @@ from verification.differential import (
     karpenter,
     karpenter_known,
     known,
+    kueue,
     older,
     reduce,
     scenario,
@@ -155,6 +157,7 @@ def _options() -> argparse.Namespace:
         "--upstream", type=Path, metavar="PROGRAM", help="another dra-allocator (default: the release's)"
     )
     parser.add_argument("--karpenter", action="store_true", help="compare Karpenter's allocator with the reference")
+    parser.add_argument("--kueue", action="store_true", help="compare Kueue's charge of quota with the checker's")
     parser.add_argument(
         "--kubelet", action="store_true", help="compare the kubelet's device manager with the harness's kubelet"
     )
@@ -166,6 +169,24 @@ def _options() -> argparse.Namespace:
         help="ask about these cases instead; one of tests/differential/deviations will do",
     )
     return parser.parse_args()
+
+
+def _kueue(count: int, seed: str) -> int:
+    try:
+        with Upstream(kueue.PROGRAM) as program:
+            print(f"differential: Kueue {program.version}, seed {seed}", flush=True)
+            result = kueue.compare(program, count, seed)
+    except UpstreamGone as error:
+        print(f"differential: {error}", file=sys.stderr)
+        return 1
+    for difference in result.differences[:_PER_KIND]:
+        print(f"  UNEXPLAINED {difference}\n  {orjson.dumps(difference.case).decode()}")
+    counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(result.outcomes.items()))
+    print(f"differential: {count} cases of Kueue's charge of quota: {counts}")
+    for name, number in result.explained.most_common():
+        print(f"  {number} explained: {name}")
+    print(f"unexplained disagreements: {len(result.differences)}")
+    return 1 if result.differences else 0
 
 
 def _karpenter(count: int, seed: str) -> int:
@@ -216,6 +237,8 @@ def main() -> int:
     seed = options.seed or secrets.token_hex(4)
     if options.kubelet:
         return _kubelet(options.cases, seed)
+    if options.kueue:
+        return _kueue(options.cases, seed)
     if options.karpenter:
         return _karpenter(options.cases, seed)
     try:
