@@ -42,6 +42,9 @@ from verification.benchmarks.figures import Figure, repeat
 
 NODES, DEVICES = 50, 8
 _LIMIT = 90.0
+# What each pod has at last.
+_OF_SCHEDULER = ("Scheduled",)
+_OF_BINDER = ("Succeeded", "Scheduled", "Bound")
 # The unit of CPU time in /proc/PID/stat.
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -51,9 +54,9 @@ class Outcome:
     """One measurement: seconds from the scheduler's start to the last binding and from the first binding to the last,
     the number of pods, CPU milliseconds per pod by program, and write requests per pod.
 
-    If BindRequests are used, `reported` is the seconds from the start until all of them have phase Succeeded and all
-    events exist; `reported_cpu` and `reported_writes` are all CPU milliseconds and requests per pod until then: the
-    work after a binding counts too.
+    `reported` is the seconds from the start until every pod has its event and, if BindRequests are used, all have
+    phase Succeeded; `reported_cpu` and `reported_writes` are all CPU milliseconds and requests per pod until then: work
+    after a binding counts too.
     """
 
     pods: int
@@ -61,9 +64,9 @@ class Outcome:
     binding: float
     cpu: Mapping[str, float]
     writes: Mapping[str, float]
-    reported: float = 0.0
-    reported_cpu: float = 0.0
-    reported_writes: float = 0.0
+    reported: float
+    reported_cpu: float
+    reported_writes: float
 
 
 Start = Callable[[BinariesControlPlane, Path], list[ManagedProcess]]
@@ -92,6 +95,13 @@ def reference(publish: str) -> Start:
     return start
 
 
+def null_client(plane: BinariesControlPlane, folder: Path) -> list[ManagedProcess]:
+    """The client that only writes: the limit of the API server."""
+    words = [sys.executable, "-m", "verification.benchmarks.null_client", "--kubeconfig", str(plane.kubeconfig)]
+    return [ManagedProcess("null-client", words, log_path=folder / "null.log")]
+
+
+NULL_CLIENT = "null client"
 SCHEDULERS: Mapping[str, Start] = {
     "kube-scheduler": kube_scheduler,
     "reference, direct": reference("direct"),
@@ -164,11 +174,9 @@ def measure(start: Start, *, pods: int, nodes: int = NODES, devices: int = DEVIC
         own = {process.name: process.pid for process in processes if process.pid is not None}
         after = cpu_of({**plane.pids(), **own})
         written = writes_of(plane) - writes
-        seconds, cpu, all_writes = 0.0, 0.0, 0.0
-        if "binder" in own:
-            seconds = _last_news(client, pods) - began
-            cpu = sum(cpu_of({**plane.pids(), **own}).values()) - sum(before.values())
-            all_writes = (writes_of(plane) - writes).total()
+        seconds = _last_news(client, pods, _OF_BINDER if "binder" in own else _OF_SCHEDULER) - began
+        cpu = sum(cpu_of({**plane.pids(), **own}).values()) - sum(before.values())
+        all_writes = (writes_of(plane) - writes).total()
         _check(client)
     return Outcome(
         pods,
@@ -183,9 +191,9 @@ def measure(start: Start, *, pods: int, nodes: int = NODES, devices: int = DEVIC
     )
 
 
-def _last_news(client: KubeClient, pods: int) -> float:
-    """Return the monotonic time at which all BindRequests have phase Succeeded and every pod has its two events."""
-    seen: dict[str, set[str]] = {"Succeeded": set(), "Scheduled": set(), "Bound": set()}
+def _last_news(client: KubeClient, pods: int, awaited: Sequence[str]) -> float:
+    """Return the monotonic time at which each pod has all that is awaited: events by reason, phases of BindRequests."""
+    seen: dict[str, set[str]] = {what: set() for what in awaited}
     done = threading.Event()
 
     def note(what: str, name: str) -> None:
@@ -321,7 +329,7 @@ def writes_of(plane: BinariesControlPlane) -> Counter[str]:
 
 
 def figures() -> list[Figure]:
-    """Measure start-up of both control planes, the three schedulers with 200 and 400 pods, and blocked pods."""
+    """Measure start-up of both control planes, three schedulers and the null client with pods, and blocked pods."""
     if not (BIN / "kube-apiserver").exists():
         print("  the real control plane is not built (make third-party): nothing is compared with it")
         return []
@@ -329,14 +337,15 @@ def figures() -> list[Figure]:
         Figure("embedded control plane, start to ready", "s", repeat(3, _ready_embedded)),
         Figure("real control plane, start to ready", "s", repeat(3, _ready_real)),
     ]
+    measured = {**SCHEDULERS, NULL_CLIENT: null_client}
     for pods, devices in ((200, DEVICES), (1000, 20)):
         first: Sequence[float] = ()
         # Round by round, so that other load affects all alike.
         rounds = [
-            {name: measure(start, pods=pods, devices=devices) for name, start in SCHEDULERS.items()}
+            {name: measure(start, pods=pods, devices=devices) for name, start in measured.items()}
             for _ in range(3 if pods == 200 else 1)
         ]
-        for name in SCHEDULERS:
+        for name in measured:
             runs = [one[name] for one in rounds]
             rates = [run.pods / run.whole for run in runs]
             first = first or rates
@@ -347,11 +356,10 @@ def figures() -> list[Figure]:
             writes = ", ".join(f"{what} {count:.1f}" for what, count in sorted(last.writes.items()))
             aims = {"reference, direct": ">= 1 x", "reference, BindRequest": ">= 0.67 x"}
             note = f"{ratio:.2f} x kube-scheduler; first to last bind {pods / last.binding:.0f} pods/s; "
-            if last.reported:
-                note += (
-                    f"to the last phase and event {pods / last.reported:.0f} pods/s, {last.reported_cpu:.1f} ms and "
-                    f"{last.reported_writes:.1f} writes a pod in all; "
-                )
+            note += (
+                f"to the last phase and event {pods / last.reported:.0f} pods/s, {last.reported_cpu:.1f} ms and "
+                f"{last.reported_writes:.1f} writes a pod in all; "
+            )
             found.append(
                 Figure(
                     figure.what, "pods/s", rates, aim=aims.get(name, ""), note=f"{note}CPU ms a pod: {cpu}; {writes}"
