@@ -38,7 +38,7 @@ Feature: An API server of another release on the same storage
     When its status "status" is updated to {}
     Then its "status.allocation" reads null
 
-  @DRA-646
+  @DRA-646 @since:1.37
   Scenario Outline: <what> of the previous release survive an upgrade and a downgrade
     When the API server is restarted as the previous release
     Given the manifest "<manifest>"
