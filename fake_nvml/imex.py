@@ -7,9 +7,10 @@ the daemon of this node serves. With IMEX_WAIT_FOR_QUORUM=FULL that is when ever
 with NONE and RECOVERY, when the daemon listens. `-N` prints the state of each node. No memory is shared: only names,
 addresses, connections and signals are real.
 
-Names are resolved by the file of the variable SIMULATED_IMEX_HOSTS, else by the system. The daemon ends on SIGTERM, and
-within a second after its parent. One thread; the module needs the standard library only, and can be run as a file. It
-imports no dataclasses, argparse or pathlib, which take longer than all the rest: every daemon pod starts it.
+Names are resolved by the hosts file of the variable SIMULATED_IMEX_HOSTS, by default /etc/hosts, and by nothing else: a
+DNS server that does not answer would block the daemon for minutes. The daemon ends on SIGTERM, and within a second
+after its parent. One thread; the module needs the standard library only, and can be run as a file. It imports no
+dataclasses, argparse or pathlib, which take longer than all the rest: every daemon pod starts it.
 
 A daemon sends one line to its control port, READY or NOT_READY, and then its state as JSON.
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HOSTS = "SIMULATED_IMEX_HOSTS"
-"""Variable with the path of the hosts file that names are resolved by."""
+"""Variable with the path of the hosts file that names are resolved by, in place of `/etc/hosts`."""
 NAME = "simulated nvidia-imex"
 SERVER_PORT, CONTROL_PORT = 50000, 50005
 
@@ -78,23 +79,13 @@ def node_names(text: str) -> list[str]:
 
 
 def resolve(names: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the IPv4 address of each name that has one."""
-    if path := environment.get(HOSTS):
-        return _resolve_by_file(names, path)
-    found = {}
-    for name in names:
-        with contextlib.suppress(OSError):
-            found[name] = socket.gethostbyname(name)
-    return found
-
-
-def _resolve_by_file(names: Sequence[str], path: str) -> dict[str, str]:
+    """Return the IPv4 address of each name that has one. Raises OSError if there is no hosts file."""
     of_name: dict[str, str] = {}
-    for line in _read(path).splitlines():
-        words = line.partition("#")[0].split()
-        for name in words[1:]:
-            of_name.setdefault(name, words[0])  # the first line counts, as for the system's resolver
     is_address = re.compile(r"\d+\.\d+\.\d+\.\d+").fullmatch
+    for line in _read(environment.get(HOSTS) or "/etc/hosts").splitlines():
+        address, *aliases = line.partition("#")[0].split() or [""]
+        for name in aliases if is_address(address) else ():
+            of_name.setdefault(name, address)  # the first line counts, as for the system's resolver
     return {name: of_name.get(name, name) for name in names if name in of_name or is_address(name)}
 
 

@@ -212,3 +212,15 @@ def serving(
         thread.start()
         yield listener.getsockname()[1]
         thread.join()
+
+
+def test_names_are_resolved_by_the_hosts_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(name: str) -> str:
+        raise AssertionError(f"the resolver of the system is asked for {name}, and can take 20 s for it")
+
+    monkeypatch.setattr(socket, "gethostbyname", ask)
+    hosts = tmp_path / "hosts"
+    hosts.write_text("::1 a localhost # no IPv4\n\n10.0.0.1 a b\n10.0.0.2 b\n")
+    found = imex.resolve(["a", "b", "other", "10.0.0.9"], {imex.HOSTS: str(hosts)})
+    assert found == {"a": "10.0.0.1", "b": "10.0.0.1", "10.0.0.9": "10.0.0.9"}
+    assert imex.resolve(["other.example.com"], {}) == {}
