@@ -25,6 +25,7 @@ from dra_api.transport import HttpTransport
 from dra_conformance.control_plane.base import NotOurs
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from dra_conformance.control_plane.kind import DEFAULT_IMAGE, KindControlPlane, configuration, requirements
+from dra_conformance.control_plane.kind.programs import inotify_hint
 from dra_conformance.core.configuration import from_mapping
 from dra_conformance.core.errors import ExitCode, TargetUnreachable, UsageError
 from dra_conformance.rbac import target_roles
@@ -201,6 +202,16 @@ def test_nodes_that_do_not_become_ready_end_the_run(tmp_path: Path, programs: Pa
     with pytest.raises(TargetUnreachable, match="the nodes are not ready after 240 s"):
         plane_in(tmp_path).start()
     assert not (programs / "cluster").exists()
+
+
+@pytest.mark.parametrize(("allowed", "hint"), [("128\n", "max_user_instances is 128"), ("512\n", ""), ("x", "")])
+def test_few_inotify_instances_are_a_reason_why_nodes_are_not_ready(tmp_path: Path, allowed: str, hint: str) -> None:
+    limit = tmp_path / "limit"
+    limit.write_text(allowed)
+    found = inotify_hint(limit)
+    assert hint in found
+    assert bool(found) == bool(hint)
+    assert not inotify_hint(tmp_path / "missing")
 
 
 def test_an_interrupted_start_deletes_the_cluster(

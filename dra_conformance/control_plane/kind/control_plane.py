@@ -168,7 +168,7 @@ class KindControlPlane(ImageControlPlane):
         if "not ready" in f"{done.stdout}{done.stderr}".lower():
             raise TargetUnreachable(
                 f"--control-plane kind: the nodes are not ready after {_READY_WITHIN} s:\n{programs.last_lines(done)}",
-                hint=f"The logs of the nodes are in {self._logs}.",
+                hint=f"The logs of the nodes are in {self._logs}. {programs.inotify_hint()}".rstrip(),
             )
         self.kubeconfig.chmod(0o600)
 

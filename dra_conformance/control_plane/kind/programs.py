@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from dra_conformance.core.errors import TargetUnreachable
 
@@ -18,6 +19,7 @@ DEFAULT_IMAGE = "kindest/node:v1.37.0"
 """The node image of the kind release in `_INSTALL_KIND`."""
 
 _ANSWERS_WITHIN = 20.0
+_INOTIFY, _INOTIFY_ENOUGH = Path("/proc/sys/fs/inotify/max_user_instances"), 512
 _INSTALL_KIND = "`go install sigs.k8s.io/kind@v0.33.0`, with Go's bin folder in PATH."
 _NO_DOCKER = "`docker info` must work for this user; without Docker, --control-plane binaries needs none."
 
@@ -66,6 +68,21 @@ def require(image: str) -> None:
     for need in requirements(image):
         if need.lacks:
             raise TargetUnreachable(f"--control-plane kind: {need.lacks}", hint=need.way_out)
+
+
+def inotify_hint(limit: Path = _INOTIFY) -> str:
+    """Return what to raise if the machine allows few inotify instances; empty otherwise.
+
+    All nodes share the limit of the machine. Without an instance a kubelet or a kube-proxy ends.
+    """
+    try:
+        allowed = int(limit.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return ""
+    if allowed >= _INOTIFY_ENOUGH:
+        return ""
+    recommended = f"fs.inotify.max_user_instances is {allowed}; kind recommends {_INOTIFY_ENOUGH}"
+    return f"If they say 'too many open files': {recommended}."
 
 
 def _kind(which: Callable[[str], str | None]) -> Requirement:
