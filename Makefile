@@ -110,8 +110,9 @@ images-node: third-party-node       ## build/images/node.tar: a node image for k
 	@$(BIN)/python -m deploy.images node
 
 ENGINE ?=
+SUBSET ?=
 verify-kind: $(DEV_READY)       ## the suite and the manifests on kind clusters (needs Docker; ENGINE=start starts an installed dockerd)
-	@$(BIN)/python -m verification kind $(if $(ENGINE),--start-engine)
+	@$(BIN)/python -m verification kind $(if $(ENGINE),--start-engine) $(if $(SUBSET),--ci)
 
 verify-third-party: $(DEV_READY)       ## run the suite against the built third-party programs, and all other checks of verification/
 	@$(BIN)/python -m verification verify

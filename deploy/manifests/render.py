@@ -20,7 +20,7 @@ from dra_conformance.core import assets
 SCHEDULER = "kai-scheduler"
 """The scheduler of the example pods."""
 
-_CLIENT = """\
+CLIENT = """\
 import glob
 import pynvml as nvml
 
@@ -36,6 +36,7 @@ for index in range(nvml.nvmlDeviceGetCount()):
             break
         print("MIG device:", nvml.nvmlDeviceGetUUID(device), nvml.nvmlDeviceGetName(device))
 """
+"""The program of the example pods."""
 
 
 def files() -> Iterator[tuple[str, str]]:
@@ -128,7 +129,7 @@ def example(name: str, *, template: str, device_class: str) -> list[Obj]:
                 {
                     "name": "main",
                     "image": IMAGE,
-                    "command": ["/usr/bin/python3", "-c", _CLIENT],
+                    "command": ["/usr/bin/python3", "-c", CLIENT],
                     "resources": {"claims": [{"name": "gpu"}]},
                 }
             ],

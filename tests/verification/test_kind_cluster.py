@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from verification.kind_cluster import command, manifests, runtime
+from verification.kind_cluster import command, compute_domains, manifests, runtime
 
 
 def test_it_is_not_run_without_its_archives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,3 +72,20 @@ MIG = "files: /dev/nvidia0 /dev/nvidia-caps/nvidia-cap5\nGPU: GPU-0 NVIDIA H100\
 )
 def test_what_an_example_pod_prints_is_compared_with_the_devices_of_its_node(pod: str, logs: str, problem: str) -> None:
     assert manifests.wrong(pod, logs, node="w1", uuids=UUIDS) == problem
+
+
+def test_the_subset_of_ci_is_not_run_without_images_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "lacking", lambda **_: "there is no image")
+    assert command.main(["--ci"], bin_dir=tmp_path) == 0
+    assert capsys.readouterr().out == "kind: not run: there is no image\n"
+
+
+def test_the_documented_example_keeps_its_resources_and_gets_a_program_that_ends() -> None:
+    made = compute_domains.documented("w1")
+    (container,) = made["spec"]["containers"]
+    assert made["spec"]["nodeSelector"] == {"kubernetes.io/hostname": "w1"}
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+    assert container["command"][0] == "/usr/bin/python3"
+    assert "sigwait" not in container["command"][-1]

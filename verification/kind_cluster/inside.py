@@ -1,24 +1,28 @@
-"""The checks: `python -m verification.kind_cluster.inside FOLDER ARCHIVES [--start-engine]`."""
+"""The checks: `python -m verification.kind_cluster.inside FOLDER ARCHIVES [--start-engine] [--ci]`."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from dra_api.clock import RealClock
 from dra_conformance.control_plane.kind import KindControlPlane, programs
 from verification.docker_engine import place
-from verification.kind_cluster import leftovers, manifests, suite
+from verification.kind_cluster import compute_domains, leftovers, manifests, nodes, suite
+from verification.kind_cluster.cluster import Cluster
 from verification.kind_cluster.engine import Engine
 
 COMPONENTS, NODE = "components.tar", "node.tar"
+START, SUBSET = "--start-engine", "--ci"
 _LOADED = 300.0
 
+Check = Callable[[], Iterator[str]]
 
-def main(folder: Path, archives: Path, *, start_engine: bool) -> int:
-    """Run all checks in `folder`; 1 when something is wrong."""
+
+def main(folder: Path, archives: Path, *, start_engine: bool = False, subset: bool = False) -> int:
+    """Run all checks, or those of CI, in `folder`; 1 when something is wrong."""
     with contextlib.ExitStack() as stack:
         if start_engine:
             place.settle()
@@ -29,39 +33,47 @@ def main(folder: Path, archives: Path, *, start_engine: bool) -> int:
             return 1
         image = done.stdout.strip().splitlines()[-1].partition(": ")[2]
         before = leftovers.there()
-        parts: dict[str, Callable[[], Iterator[str]]] = {
-            "suite": lambda: suite.look(image, folder / "report"),
-            "manifests": lambda: _manifests(image, folder, archives / COMPONENTS),
-            "leftovers": lambda: iter(sorted(leftovers.there() - before)),
-        }
-        return int(sum(_look(name, part) for name, part in parts.items()) > 0)
+        wrong = 0
+        if not subset:
+            wrong += _look("suite", lambda: suite.look(image, folder / "report"))
+        wrong += _on_cluster(image, folder, archives / COMPONENTS, subset=subset)
+        return int(wrong + _look("leftovers", lambda: iter(sorted(leftovers.there() - before))) > 0)
 
 
-def _look(name: str, part: Callable[[], Iterator[str]]) -> int:
+def _look(name: str, check: Check) -> int:
+    """Run a check, print what it found, and return how much."""
     clock = RealClock()
     began = clock.monotonic()
+    found: list[str] = []
     try:
-        found = list(part())
-    # A check that cannot go on is one finding; the other parts still run.
+        found += check()
+    # A check that cannot go on is one finding; the others still run.
     except AssertionError as error:
-        found = [str(error)]
+        found.append(str(error))
     print(f"kind: {name}: {len(found)} wrong ({clock.monotonic() - began:.0f} s)", flush=True)
     for line in found:
         print(f"  {line}", flush=True)
     return len(found)
 
 
-def _manifests(image: str, folder: Path, archive: Path) -> Iterator[str]:
+def _on_cluster(image: str, folder: Path, archive: Path, *, subset: bool) -> int:
+    """Run the checks of the manifests, one after the other, on one cluster."""
     plane = KindControlPlane(image=image, directory=folder / "kind", logs=folder / "logs")
     clock = RealClock()
     began = clock.monotonic()
-    plane.start()
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.callback(plane.stop)
+        plane.start()
         print(f"kind: the cluster is ready after {clock.monotonic() - began:.0f} s", flush=True)
-        yield from manifests.look(plane, archive)
-    finally:
-        plane.stop()
+        cluster = Cluster(plane)
+        checks: Mapping[str, Check] = {
+            "manifests": lambda: manifests.look(cluster, archive),
+            "nodes": lambda: nodes.look(cluster),
+            "ComputeDomains": lambda: compute_domains.look(cluster),
+        }
+        return sum(_look(name, check) for name, check in checks.items() if not subset or name == "manifests")
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), start_engine="--start-engine" in sys.argv[3:]))
+    given = sys.argv[3:]
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), start_engine=START in given, subset=SUBSET in given))

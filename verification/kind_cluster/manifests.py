@@ -5,7 +5,6 @@ The nodes, the kubelets and the containers are real; the GPUs are those of the f
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import tempfile
@@ -13,83 +12,45 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deploy.manifests.parts import text_of
+from deploy.manifests.parts import NAMESPACE, text_of
 from deploy.manifests.webhook import NAME, certified
 from dra_api.client import ApiError, KubeClient
 from dra_api.objects import RESOURCE_CLAIMS
-from dra_conformance.control_plane.kind import KindControlPlane, programs
 from verification.docker_engine.waiting import until
+from verification.kind_cluster.cluster import READY, Cluster
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy/kubernetes"
-_LOADED, _READY, _CALL = 300.0, 240.0, 60.0
-_APPLIED = "/kind/applied"
-_NAMESPACE = "dra-reference"
+_CALL = 60.0
 _DRIVER = "app.kubernetes.io/name=gpu-kubelet-plugin"
 _PODS = ("gpu-pod", "mig-pod")
 _DEVICES_PER_NODE, _WORKERS = 10, 2
 """Seven GPUs, and three MIG devices of another one: the inventory dgx-h100-mig."""
 
 
-class Cluster:
-    """A running kind cluster, with kubectl of its control plane's node."""
-
-    def __init__(self, plane: KindControlPlane) -> None:
-        self._plane = plane
-        self._node = f"{plane.cluster}-control-plane"
-
-    def load(self, archive: Path) -> None:
-        """Load an image archive into every node. Raises AssertionError."""
-        words = [programs.KIND, "load", "image-archive", str(archive), "--name", self._plane.cluster]
-        _call(words, timeout=_LOADED)
-
-    def kubectl(self, *words: str, timeout: float = _CALL) -> str:
-        """Run kubectl and return its output. Raises AssertionError with its message."""
-        return _call([programs.DOCKER, "exec", self._node, "kubectl", *words], timeout=timeout)
-
-    def apply(self, folder: Path) -> None:
-        """Apply the manifests of a folder, in the order of their names."""
-        _call([programs.DOCKER, "cp", str(folder), f"{self._node}:{_APPLIED}"])
-        self.kubectl("apply", "-f", _APPLIED)
-        _call([programs.DOCKER, "exec", self._node, "rm", "-r", _APPLIED])
-
-    def items(self, *words: str) -> list[dict[str, Any]]:
-        """Return the objects of `kubectl get`."""
-        found: list[dict[str, Any]] = json.loads(self.kubectl("get", *words, "-o", "json"))["items"]
-        return found
-
-
-def _call(words: Sequence[str], *, timeout: float = _CALL) -> str:
-    done = programs.run(words, timeout=timeout)
-    if done.returncode != 0:
-        raise AssertionError(f"{' '.join(words)}: {programs.last_lines(done)}")
-    return done.stdout
-
-
-def look(plane: KindControlPlane, archive: Path) -> Iterator[str]:
+def look(cluster: Cluster, archive: Path) -> Iterator[str]:
     """Yield what is not as expected on a started cluster. Raises AssertionError if the checks cannot go on."""
-    cluster = Cluster(plane)
     cluster.load(archive)
     cluster.apply(FOLDER)
-    until(lambda: _ready(cluster), what="the components are ready", within=_READY)
-    slices = until(lambda: _slices(cluster), what="every worker has its ResourceSlices", within=_READY)
+    until(lambda: _ready(cluster), what="the components are ready", within=READY)
+    slices = until(lambda: _slices(cluster), what="every worker has its ResourceSlices", within=READY)
     devices = sum(len(each["spec"]["devices"]) for each in slices)
     if devices != _DEVICES_PER_NODE * _WORKERS:
         yield f"the nodes have {devices} devices, not {_DEVICES_PER_NODE} each"
     yield from _examples(cluster, slices)
     # As at an upgrade of the DaemonSet: the fake GPUs stay, so the pools have the devices that they had.
     before = sorted(_uuids(slices).values())
-    cluster.kubectl("-n", _NAMESPACE, "delete", "pod", "-l", _DRIVER)
-    until(lambda: _ready(cluster), what="the driver is ready again", within=_READY)
-    slices = until(lambda: _slices(cluster), what="the slices are there again", within=_READY)
+    cluster.kubectl("-n", NAMESPACE, "delete", "pod", "-l", _DRIVER)
+    until(lambda: _ready(cluster), what="the driver is ready again", within=READY)
+    slices = until(lambda: _slices(cluster), what="the slices are there again", within=READY)
     after = sorted(_uuids(slices).values())
     if before != after:
         yield f"after a restart of the driver the GPUs are others: {before}, {after}"
     yield from _examples(cluster, slices)
-    yield from _webhook(cluster, plane)
+    yield from _webhook(cluster)
 
 
 def _ready(cluster: Cluster) -> bool:
-    pods = cluster.items("pods", "-n", _NAMESPACE)
+    pods = cluster.items("pods", "-n", NAMESPACE)
     states = [status["ready"] for pod in pods for status in pod.get("status", {}).get("containerStatuses", ())]
     terminating = any("deletionTimestamp" in pod["metadata"] for pod in pods)
     return len(states) == _WORKERS + 2 and all(states) and not terminating
@@ -116,14 +77,14 @@ def _examples(cluster: Cluster, slices: list[dict[str, Any]]) -> Iterator[str]:
     """Run the example pods from `kubectl apply` to Succeeded, and check what NVML showed them."""
     cluster.apply(FOLDER / "examples")
     for name in _PODS:
-        pod = until(lambda name=name: _ended(cluster, name), what=f"{name} ends", within=_READY)  # type: ignore[misc]
+        pod = until(lambda name=name: _ended(cluster, name), what=f"{name} ends", within=READY)  # type: ignore[misc]
         logs = cluster.kubectl("logs", name)
         if pod["status"]["phase"] != "Succeeded":
             yield f"{name} ends as {pod['status']['phase']}: {logs}"
         elif problem := wrong(name, logs, node=pod["spec"]["nodeName"], uuids=_uuids(slices)):
             yield f"{name} {problem}: {logs}"
     cluster.kubectl("delete", "pod", *_PODS, "--wait=true")
-    until(lambda: not cluster.items("resourceclaims"), what="the claims of the pods are deleted", within=_READY)
+    until(lambda: not cluster.items("resourceclaims"), what="the claims of the pods are deleted", within=READY)
 
 
 def wrong(pod: str, logs: str, *, node: str, uuids: Mapping[tuple[str, str], Sequence[str]]) -> str:
@@ -142,18 +103,18 @@ def wrong(pod: str, logs: str, *, node: str, uuids: Mapping[tuple[str, str], Seq
     return ""
 
 
-def _webhook(cluster: Cluster, plane: KindControlPlane) -> Iterator[str]:
+def _webhook(cluster: Cluster) -> Iterator[str]:
     """Install the webhook with a new certificate: it refuses a claim with a mistake in its configuration, no other."""
     with tempfile.TemporaryDirectory(prefix="dra-webhook-") as made:
         Path(made, "certificate.yaml").write_text(text_of(certified()), encoding="utf-8")
         shutil.copy(FOLDER / "optional/webhook.yaml", made)
         cluster.apply(Path(made))
-    available = ("wait", "--for=condition=Available", f"deployment/{NAME}", f"--timeout={_READY:.0f}s")
-    cluster.kubectl("-n", _NAMESPACE, *available, timeout=_READY + _CALL)
-    client = KubeClient(plane.transport())
+    available = ("wait", "--for=condition=Available", f"deployment/{NAME}", f"--timeout={READY:.0f}s")
+    cluster.kubectl("-n", NAMESPACE, *available, timeout=READY + _CALL)
+    client = KubeClient(cluster.plane.transport())
     # Until its registration is known to the API server, every claim is admitted.
     until(
-        lambda: "sharin" in _refusal(client, {"sharin": {}}), what="a mistake is refused by the webhook", within=_READY
+        lambda: "sharin" in _refusal(client, {"sharin": {}}), what="a mistake is refused by the webhook", within=READY
     )
     if refused := _refusal(client, {}):
         yield f"the webhook refuses a claim without a mistake: {refused}"
