@@ -97,6 +97,8 @@ TAINT_RULE_VERSIONS = ("v1", "v1beta2", "v1alpha3")  # best first
 
 BIND_REQUESTS = Resource("scheduling.run.ai", "v1alpha2", "bindrequests", "BindRequest")
 POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
+PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+QUEUES = Resource("scheduling.run.ai", "v2", "queues", "Queue", namespaced=False)
 SCHEDULING_POD_GROUPS = Resource("scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup")
 
 COMPUTE_DOMAINS = Resource("resource.nvidia.com", "v1beta1", "computedomains", "ComputeDomain")

@@ -57,6 +57,7 @@ NEEDS: tuple[str, ...] = (
     "device-plugin-flags",
     "kai",
     "pod-groups",
+    "queues",
     "direct-binding",
     "scheduler-gates",
     "claim-controller-gates",

@@ -11,6 +11,7 @@ from dra_api.objects import (
     NODES,
     POD_GROUPS,
     PODS,
+    QUEUES,
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
@@ -29,5 +30,7 @@ ALWAYS: tuple[Resource, ...] = (
 )
 OPTIONAL: tuple[Resource, ...] = (BIND_REQUESTS, POD_GROUPS, COMPUTE_DOMAINS, COMPUTE_DOMAIN_CLIQUES)
 """Watched if the control plane serves them."""
+UNWATCHED: tuple[Resource, ...] = (QUEUES,)
+"""Optional like these; scenarios write them, and no step reads them."""
 GATED: tuple[Resource, ...] = (SCHEDULING_POD_GROUPS,)
 """Watched if the control plane serves them, which a feature gate decides."""

@@ -14,7 +14,7 @@ from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Release, Version
 from dra_conformance.engine import supported_features, target_isolation
 from dra_conformance.engine.bind_request_crd import lacking_fields
-from dra_conformance.engine.observed import OPTIONAL
+from dra_conformance.engine.observed import OPTIONAL, UNWATCHED
 from dra_conformance.engine.preflight import inventory_gpus, machine_gpus
 from dra_conformance.engine.target import Target
 
@@ -60,7 +60,7 @@ def _of_cluster(control_plane: ControlPlane, options: RunOptions) -> Target:
         gates=gates or default_gates(f"{version.major}.{version.minor}"),
         gates_assumed=not gates,
         own=False,
-        missing=frozenset(resource.plural for resource in OPTIONAL if not client.serves(resource)),
+        missing=frozenset(resource.plural for resource in (*OPTIONAL, *UNWATCHED) if not client.serves(resource)),
         lacking=lacking_fields(client, options.protocol),
         no_claim_webhook=not_registered_for_claims(client) if tests_webhook and webhook_of_cluster else "",
         resource_versions=tuple(each for each in VERSIONS if each in served),

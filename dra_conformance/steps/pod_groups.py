@@ -41,18 +41,19 @@ class Members:
     of_group: dict[tuple[str, str], set[str]] = field(default_factory=dict)
 
 
-def _create_group(world: World, group: str, pods: int, namespace: str) -> None:
+def create_group(world: World, group: str, pods: int, namespace: str, **spec: Any) -> None:
+    """Create a PodGroup with this minMember, by default in the queue of the scheduler's companions."""
     world.create(
         {
             "apiVersion": POD_GROUPS.api_version,
             "kind": POD_GROUPS.kind,
             "metadata": {"name": world.name(group), "namespace": namespace},
-            "spec": {"minMember": pods, "queue": QUEUE_LABEL[1]},
+            "spec": {"minMember": pods, "queue": QUEUE_LABEL[1], **spec},
         }
     )
 
 
-def _create_member(
+def create_member(
     world: World,
     pod: str,
     group: str,
@@ -61,18 +62,24 @@ def _create_member(
     spec: Obj | None = None,
     other: bool = False,
     annotations: Mapping[str, str] | None = None,
+    requests: Mapping[str, str] | None = None,
 ) -> None:
+    """Create a pod of a PodGroup, with a claim from a template unless its name is empty."""
     references = [by_template("gpu", template)] if template else []
     obj = pod_object(world, pod, references, scheduler=scheduler_of(world))
     obj["metadata"].setdefault("annotations", {}).update({_ANNOTATION: world.name(group), **(annotations or {})})
     obj["spec"].update(spec or {})
+    if requests:
+        obj["spec"]["containers"][0].setdefault("resources", {})["requests"] = dict(requests)
+        obj["spec"]["containers"][0]["resources"]["limits"] = dict(requests)
     if other:
         obj["metadata"]["namespace"] = other_namespace(world)
     world.state(Members).of_group.setdefault((namespace_of(obj), group), set()).add(pod)
     create_pod(world, obj)
 
 
-def _members(world: World, group: str) -> set[str]:
+def members(world: World, group: str) -> set[str]:
+    """Return the pods of a PodGroup that the scenario has created."""
     return world.state(Members).of_group.get((world.namespace, group), set())
 
 
@@ -83,7 +90,7 @@ def _members(world: World, group: str) -> set[str]:
 @when('a PodGroup "{group}" that needs {pods:d} pods is created')
 def _(world: World, group: str, pods: int) -> None:
     """Create a PodGroup with this minMember."""
-    _create_group(world, group, pods, world.namespace)
+    create_group(world, group, pods, world.namespace)
 
 
 @when('PodGroup "{group}" is changed to need {pods:d} pods')
@@ -95,21 +102,21 @@ def _(world: World, group: str, pods: int) -> None:
 @given('a PodGroup "{group}" that needs {pods:d} pods in another namespace')
 def _(world: World, group: str, pods: int) -> None:
     """Create a PodGroup of this name outside the scenario's namespace."""
-    _create_group(world, group, pods, create_other_namespace(world))
+    create_group(world, group, pods, create_other_namespace(world))
 
 
 @given('pods "{prefix}" 1 to {count:d} of PodGroup "{group}" using template "{template}"')
 def _(world: World, prefix: str, count: int, group: str, template: str) -> None:
     """Create pods prefix-1 …, each with a claim of its own from the template."""
     for number in range(1, count + 1):
-        _create_member(world, f"{prefix}-{number}", group, template)
+        create_member(world, f"{prefix}-{number}", group, template)
 
 
 @given('pods "{prefix}" 1 to {count:d} of PodGroup "{group}" without claims')
 def _(world: World, prefix: str, count: int, group: str) -> None:
     """Create pods prefix-1 … that need no devices."""
     for number in range(1, count + 1):
-        _create_member(world, f"{prefix}-{number}", group, "")
+        create_member(world, f"{prefix}-{number}", group, "")
 
 
 @given('pods "{prefix}" 1 to {count:d} of PodGroup "{group}" that share GPUs by {annotations}')
@@ -118,25 +125,25 @@ def _(world: World, prefix: str, count: int, group: str, annotations: str) -> No
     wanted: dict[str, str] = manifests.parse_value(annotations)
     for number in range(1, count + 1):
         pod = f"{prefix}-{number}"
-        _create_member(world, pod, group, "", annotations={CONFIG_MAP: f"{pod}-shares", **wanted})
+        create_member(world, pod, group, "", annotations={CONFIG_MAP: f"{pod}-shares", **wanted})
 
 
 @given('a pod "{pod}" of PodGroup "{group}" in the other namespace')
 def _(world: World, pod: str, group: str) -> None:
     """Create a pod without claims outside the scenario's namespace, after the PodGroup there."""
-    _create_member(world, pod, group, "", other=True)
+    create_member(world, pod, group, "", other=True)
 
 
 @when('a pod "{pod}" of PodGroup "{group}" using template "{template}" is created')
 def _(world: World, pod: str, group: str, template: str) -> None:
     """Create a pod with a claim from the template."""
-    _create_member(world, pod, group, template)
+    create_member(world, pod, group, template)
 
 
 @given('a pod "{pod}" of PodGroup "{group}" using template "{template}" with:')
 def _(world: World, pod: str, group: str, template: str, docstring: str) -> None:
     """Create a pod with a claim from the template and additional fields in its spec (YAML)."""
-    _create_member(world, pod, group, template, spec=manifests.parse_value(world.text(docstring)))
+    create_member(world, pod, group, template, spec=manifests.parse_value(world.text(docstring)))
 
 
 # -- BindRequests ------------------------------------------------------------------------------------------------------
@@ -156,7 +163,7 @@ def _(world: World, group: str) -> None:
     """No BindRequest has ever named a pod of the group, not even a deleted one, once the system is idle."""
 
     def look() -> Seen[list[Any]]:
-        made = sorted(_members(world, group) & _ever_named(world, world.namespace))
+        made = sorted(members(world, group) & _ever_named(world, world.namespace))
         return not made, made
 
     world.stays(f"pods of PodGroup {group} that have a BindRequest", look, expected=[])
@@ -175,7 +182,7 @@ def _(world: World, pod: str) -> None:
 
 def _promised(world: World, group: str) -> tuple[Counter[str], list[str]]:
     """Return the pods of a group by the number of their BindRequests, and the devices in these."""
-    ours = _members(world, group)
+    ours = members(world, group)
     requests = [one for one in world.all_seen(BIND_REQUESTS) if (one.get("spec") or {}).get("podName") in ours]
     devices = [
         f"{result.get('pool')}/{result.get('device')}"
@@ -206,8 +213,8 @@ def _(world: World, groups: str) -> None:
 
     def look() -> Seen[str]:
         made = _ever_named(world, world.namespace)
-        seen = {group: sorted(_members(world, group) & made) for group in names}
-        whole = [group for group in names if len(seen[group]) == len(_members(world, group))]
+        seen = {group: sorted(members(world, group) & made) for group in names}
+        whole = [group for group in names if len(seen[group]) == len(members(world, group))]
         devices = _promised(world, whole[0])[1] if whole else []
         begun = [group for group in names if seen[group]]
         ok = begun == whole and len(whole) == 1 and len(devices) == len(set(devices)) == len(seen[whole[0]])
@@ -228,7 +235,7 @@ def _(world: World, group: str) -> None:
             for event in world.log.kept(ObjectChanged)
             if (event.type, event.resource) == ("DELETED", BIND_REQUESTS.plural)
             and event.name.startswith(f"{world.namespace}/")
-            and event.summary.get("pod") in _members(world, group)
+            and event.summary.get("pod") in members(world, group)
         ]
         return not gone, gone
 

@@ -161,6 +161,10 @@ class ClusterView:
         """Return the BindRequests about a pod."""
         return [self.requests[uid] for uid in self._requests_of_pod.get(pod, ())]
 
+    def placed_pods(self) -> list[Obj]:
+        """Return the pods that are bound to a node, promised to it or assumed to be on it, and have not ended."""
+        return [self.pods[key] for key in self._placed if key in self.pods]
+
     def is_assumed(self, pod: PodKey) -> bool:
         """Return whether a decision about the pod is on its way to the API server."""
         return pod in self._assumed

@@ -23,6 +23,7 @@ from dra_api.objects import (
     NODES,
     POD_GROUPS,
     PODS,
+    QUEUES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
     SCHEDULING_POD_GROUPS,
@@ -47,6 +48,7 @@ from reference_impl.scheduler.gangs import KAI, WORKLOAD, Gangs, Kind, Plan
 from reference_impl.scheduler.gpu_shares import GpuShares
 from reference_impl.scheduler.options import SchedulerOptions, dra_wanted
 from reference_impl.scheduler.publish import BindRequestPublisher, DirectPublisher, Publisher
+from reference_impl.scheduler.queues import Queues
 from reference_impl.scheduler.waiting import Waiting
 from reference_impl.scheduler.workload_groups import WorkloadGroups
 
@@ -104,6 +106,8 @@ class Scheduler:
         self._gangs: Gangs | None = None
         # Only with direct binding, and if PodGroups of scheduling.k8s.io are served.
         self._groups: WorkloadGroups | None = None
+        # Only with BindRequests, and if PodGroups and Queues are served.
+        self._queues: Queues | None = None
         self._changes = 0
 
     # -- start and stop --------------------------------------------------------------------------------------------
@@ -133,7 +137,8 @@ class Scheduler:
             requests = self._follow(BIND_REQUESTS, self.view.on_bind_request)
             if self._client.serves(POD_GROUPS):
                 self._gangs = self._make_gangs(KAI)
-                self._follow(POD_GROUPS, self._gangs.on_group)
+                # The second handler wakes pods, whose queue the first one has stored.
+                self._follow(POD_GROUPS, self._follow_queues().on_group).on_change(self._gangs.on_group)
         elif self._client.serves(SCHEDULING_POD_GROUPS):
             self._groups = WorkloadGroups()
             self._gangs = self._make_gangs(WORKLOAD)
@@ -168,6 +173,17 @@ class Scheduler:
 
     def _make_gangs(self, kind: Kind) -> Gangs:
         return Gangs(self.view, decide=self._decide, may_place=self._may_place, wake=self._queue.queue.add, kind=kind)
+
+    def _follow_queues(self) -> Queues:
+        counts_claims = self.dra_enabled and self.options.revision == "kai-0.17"
+        queues = Queues(self.view, group_of=KAI.group_of, counts_claims=counts_claims)
+        if self._client.serves(QUEUES):
+            self._queues = queues
+            self._follow(QUEUES, queues.on_queue).on_change(self._queue_changed)
+        return queues
+
+    def _queue_changed(self, change: Change) -> None:
+        self._on_view_change("room", key_of(change.object))
 
     def _follow_taint_rules(self) -> None:
         rules = self._client.first_served(DEVICE_TAINT_RULES, TAINT_RULE_VERSIONS)
@@ -290,6 +306,8 @@ class Scheduler:
     def _decide(self, pod: Obj) -> Decision | Refusal:
         if pod_claims.references(pod) and not self.dra_enabled:
             return self.refusal_without_dra(pod)
+        if self._queues is not None and (reason := self._queues.refusal(pod)):
+            return Refusal(reason)
         return self.cycle.decide(pod)
 
     def _may_place(self, pod: Obj) -> bool:

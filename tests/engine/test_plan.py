@@ -459,7 +459,7 @@ def test_every_requirement_can_be_unmet() -> None:
                     components=options.components(),
                     driver_name=options.driver_name,
                     own_control_plane=False,
-                    missing_apis=frozenset({"podgroups"}),
+                    missing_apis=frozenset({"podgroups", "queues"}),
                     resource_versions=("v1beta1",),
                     gpus=1,
                     nvml=options.nvml,

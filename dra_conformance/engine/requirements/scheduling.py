@@ -41,6 +41,14 @@ def pod_groups(scenario: Scenario, target: Target) -> Unmet | None:
 
 
 @requirement
+def queues(scenario: Scenario, target: Target) -> Unmet | None:
+    """KAI's Queue API."""
+    if "queues" in target.missing_apis:
+        return not_applicable("the control plane does not serve Queues of scheduling.run.ai")
+    return None
+
+
+@requirement
 def direct_binding(scenario: Scenario, target: Target) -> Unmet | None:
     """A scheduler that binds pods itself."""
     scheduler = target.components["scheduler"]
