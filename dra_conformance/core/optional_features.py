@@ -13,10 +13,11 @@ from dra_api.feature_gates import GATES
 
 @dataclass(frozen=True, slots=True)
 class OptionalFeature:
-    """An optional feature: the component that has it, and one sentence of description."""
+    """An optional feature: the component that has it, one sentence of description, and whether the reference has it."""
 
     component: str
     summary: str
+    in_reference: bool = True
 
 
 FEATURES: dict[str, OptionalFeature] = {
@@ -49,6 +50,16 @@ FEATURES: dict[str, OptionalFeature] = {
     ),
     "filter-timeout": OptionalFeature(
         "scheduler", "The scheduler limits a search for devices (filterTimeout of DynamicResourcesArgs)."
+    ),
+    "evictions": OptionalFeature(
+        "scheduler",
+        "The scheduler evicts pods for others as KAI does: preemption, reclaim, consolidation.",
+        in_reference=False,
+    ),
+    "node-pools": OptionalFeature(
+        "scheduler",
+        "The scheduler serves one node pool of KAI: by default nodes, queues and PodGroups without its label.",
+        in_reference=False,
     ),
 }
 """Every optional feature by name. Rules name theirs as `feature`."""

@@ -58,6 +58,8 @@ def _detected(name: str, options: RunOptions) -> str:
     if name == "nvidia-checkpoint" and not _has_its_checkpoint(options.component("compute-domain-plugin")):
         return ""
     kind = options.component(component).kind
+    if kind == "reference" and not FEATURES[name].in_reference:
+        return ""
     if kind == "reference" and (component != "driver" or options.driver_name == "gpu.nvidia.com"):
         return f"detected: the reference {component} has it"
     preset = options.component(component).preset

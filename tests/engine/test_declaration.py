@@ -29,14 +29,16 @@ def found(**more: Any) -> SupportedFeatures:
     return supported_features.find(RunOptions(**more))
 
 
-def test_the_reference_supports_every_feature() -> None:
-    assert set(found().supported) == set(FEATURES)
+def test_the_reference_supports_every_feature_that_is_not_only_of_kai() -> None:
+    assert set(found().unsupported) == {"evictions", "node-pools"}
+    assert set(found(scheduler="kai").supported) >= {"evictions", "node-pools"}
+    assert set(found().supported) == {name for name, feature in FEATURES.items() if feature.in_reference}
     assert found().supported["health"] == "detected: the reference driver has it"
 
 
 @pytest.mark.parametrize("more", [{"driver": "exec:./mine"}, {"driver_name": "gpu.example.com"}])
 def test_features_of_another_driver_are_not_detected(more: dict[str, str]) -> None:
-    assert set(found(**more).unsupported) == DRIVER_FEATURES
+    assert set(found(**more).unsupported) == DRIVER_FEATURES | {"evictions", "node-pools"}
     assert found(**more).unsupported["health"] == "not declared (--supported-features)"
 
 

@@ -1,0 +1,160 @@
+@profile:bind-requests @component:claim-controller @component:scheduler @component:binder @needs:kai @needs:pod-groups @needs:queues
+Feature: A scheduler evicts pods for others and hands on their devices
+  Preemption, reclaim and consolidation of KAI, as far as claims are concerned. The reference scheduler has none of them
+  and does not support the feature `evictions`.
+
+  @KAI-430 @KAI-033
+  Scenario: A pod of higher priority gets the device of one with lower priority
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a ResourceClaim "kept" for 1 of "accelerator"
+    And a PriorityClass "low" with value 50
+    And a PriorityClass "high" with value 90
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And a PodGroup "peer" of Queue "team" with PriorityClass "high"
+    And a PodGroup "batch" of Queue "team" with PriorityClass "low"
+    And a PodGroup "urgent" of Queue "team" with PriorityClass "high"
+    And pods "peer" 1 to 1 of PodGroup "peer" using template "one"
+    And pods "batch" 1 to 1 of PodGroup "batch" using template "one"
+    Then pod "peer-1" is bound to "n1" [KAI-430]
+    And pod "batch-1" is bound to "n1" [KAI-430]
+    Given pods "urgent" 1 to 1 of PodGroup "urgent" using template "one"
+    Then 1 pods of PodGroup "batch" are evicted [KAI-430]
+    And pod "urgent-1" is bound to "n1" [KAI-430]
+    And no pod of PodGroup "peer" is evicted [KAI-430]
+    And every bound pod has its devices [KAI-033]
+
+  @KAI-430
+  Scenario: Pods of the same priority do not evict each other
+    Given node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a PriorityClass "low" with value 50
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And a PodGroup "first" of Queue "team" with PriorityClass "low"
+    And a PodGroup "second" of Queue "team" with PriorityClass "low"
+    And pods "first" 1 to 1 of PodGroup "first" using template "one"
+    Then pod "first-1" is bound to "n1"
+    Given pods "second" 1 to 1 of PodGroup "second" using template "one"
+    Then no pod of PodGroup "first" is evicted
+    And no pod of PodGroup "second" gets a BindRequest
+
+  @KAI-431
+  Scenario: A pod that cannot be preempted keeps its device
+    Given node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a PriorityClass "build" with value 100
+    And a PriorityClass "inference" with value 125
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And the quota of Queue "department" is {cpu: -1, memory: -1, gpu: -1}
+    And the quota of Queue "team" is {cpu: -1, memory: -1, gpu: -1}
+    And a PodGroup "build" of Queue "team" with PriorityClass "build"
+    And a PodGroup "serve" of Queue "team" with PriorityClass "inference"
+    And pods "build" 1 to 1 of PodGroup "build" using template "one"
+    Then pod "build-1" is bound to "n1"
+    Given pods "serve" 1 to 1 of PodGroup "serve" using template "one"
+    Then no pod of PodGroup "build" is evicted
+    And no pod of PodGroup "serve" gets a BindRequest
+
+  @KAI-435
+  Scenario: The device of an evicted pod is handed on when the pod is gone, not before
+    Given node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a PriorityClass "low" with value 50
+    And a PriorityClass "high" with value 90
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And a PodGroup "batch" of Queue "team" with PriorityClass "low"
+    And a PodGroup "urgent" of Queue "team" with PriorityClass "high"
+    And pods "batch" 1 to 1 of PodGroup "batch" using template "one"
+    Then pod "batch-1" is bound to "n1"
+    Given "metadata.finalizers" of the Pod "batch-1" is set to [dra-conformance/hold]
+    And pods "urgent" 1 to 1 of PodGroup "urgent" using template "one"
+    Then 1 pods of PodGroup "batch" are evicted
+    And no pod of PodGroup "urgent" gets a BindRequest
+    When "metadata.finalizers" of the Pod "batch-1" is set to null
+    Then pod "urgent-1" is bound to "n1"
+    And every bound pod has its devices
+
+  @KAI-432 @KAI-234
+  Scenario: A queue gets its quota back from one that takes more than its own
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a top Queue "department" with {cpu: {quota: -1}}
+    And a Queue "rich" below "department" with {}
+    And a Queue "poor" below "department" with {cpu: {quota: 30000}}
+    And a PodGroup "first" of Queue "rich"
+    And a PodGroup "second" of Queue "rich"
+    And a PodGroup "poor" of Queue "poor"
+    And pods "first" 1 to 1 of PodGroup "first" using template "one" and requesting {cpu: 30}
+    And pods "second" 1 to 1 of PodGroup "second" using template "one" and requesting {cpu: 30}
+    Then pod "first-1" is bound to "n1" [KAI-432]
+    And pod "second-1" is bound to "n1" [KAI-432]
+    Given pods "poor" 1 to 1 of PodGroup "poor" using template "one" and requesting {cpu: 30}
+    Then pod "poor-1" is bound to "n1" [KAI-432]
+    And 1 pods of the PodGroups "first, second" are evicted [KAI-432]
+    And every bound pod has its devices [KAI-234]
+
+  @KAI-431
+  Scenario: A queue does not get its quota back from pods that cannot be preempted
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a top Queue "department" with {cpu: {quota: -1}}
+    And a Queue "rich" below "department" with {cpu: {quota: 60000}}
+    And a Queue "poor" below "department" with {cpu: {quota: 30000}}
+    And a PodGroup "serve" of Queue "rich" that cannot be preempted
+    And a PodGroup "poor" of Queue "poor"
+    And pods "serve" 1 to 2 of PodGroup "serve" using template "one" and requesting {cpu: 30}
+    Then 2 pods of PodGroup "serve" get BindRequests, with a device each
+    Given pods "poor" 1 to 1 of PodGroup "poor" using template "one" and requesting {cpu: 30}
+    Then no pod of PodGroup "serve" is evicted
+    And no pod of PodGroup "poor" gets a BindRequest
+
+  @KAI-438
+  Scenario: A pod moves to another node so that a larger one fits
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And a PodGroup "left" of Queue "team"
+    And a PodGroup "filler" of Queue "team"
+    And a PodGroup "right" of Queue "team"
+    And a PodGroup "large" of Queue "team"
+    And pods "left" 1 to 1 of PodGroup "left" using template "one" and requesting {cpu: 30}
+    And pods "filler" 1 to 1 of PodGroup "filler" requesting {cpu: 30}
+    Then pod "left-1" is bound to "n1"
+    And pod "filler-1" is bound to "n1"
+    Given node "n2" with 2 devices
+    And pods "right" 1 to 1 of PodGroup "right" using template "one" and requesting {cpu: 30}
+    Then pod "right-1" is bound to "n2"
+    When pod "filler-1" is deleted
+    Given pods "large" 1 to 1 of PodGroup "large" using template "one" and requesting {cpu: 60}
+    Then 1 pods of the PodGroups "left, right" are evicted
+    And pod "large-1" is bound
+    And every bound pod has its devices
+
+  @KAI-438
+  Scenario: No pod is evicted for a larger one if it has no other place
+    Given node "n1" with 2 devices
+    And node "n2" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a ResourceClaimTemplate "two" for 2 of "accelerator"
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And a PodGroup "small" of Queue "team"
+    And a PodGroup "large" of Queue "team"
+    And pods "small" 1 to 2 of PodGroup "small" using template "one"
+    Then 2 pods of PodGroup "small" get BindRequests, with a device each
+    Given pods "large" 1 to 1 of PodGroup "large" using template "two"
+    Then no pod of PodGroup "large" gets a BindRequest
+    And no pod of PodGroup "small" is evicted
