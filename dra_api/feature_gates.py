@@ -103,14 +103,23 @@ def without(kubernetes_version: str, name: str) -> dict[str, bool]:
 
 
 def allowed_in(kubernetes_version: str, overrides: Mapping[str, bool]) -> dict[str, bool]:
-    """Return those of the overrides that a release accepts: it knows the gate, and has not locked it otherwise."""
+    """Return those of the overrides that a release accepts: it knows the gate, and has not locked it otherwise.
+
+    Gates that need one that is off then are off, too.
+    """
     release = _release(kubernetes_version)
     known = {**DRA_GATES[release], **PREREQUISITES[release]}
-    return {
+    found = {
         name: value
         for name, value in overrides.items()
         if name in known and (not known[name].locked or value == known[name].default)
     }
+    while True:
+        values = {name: gate.default for name, gate in known.items()} | found
+        unmet = [name for name, gate in known.items() if values[name] and not all(values[one] for one in gate.needs)]
+        if not unmet:
+            return found
+        found.update(dict.fromkeys(unmet, False))
 
 
 def default_gates(kubernetes_version: str) -> dict[str, bool]:

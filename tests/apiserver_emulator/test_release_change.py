@@ -81,6 +81,12 @@ def test_gates_that_a_release_lacks_or_has_locked_are_left_out() -> None:
     assert allowed_in("1.37", {"DRAPrioritizedList": False}) == {}
 
 
+def test_gates_that_need_one_that_is_off_in_a_release_are_off() -> None:
+    assert allowed_in("1.35", {"DRADeviceTaintRules": True}) == {"DRADeviceTaintRules": False}
+    both = {"DRADeviceTaintRules": True, "DRADeviceTaints": True}
+    assert allowed_in("1.35", both) == both
+
+
 def test_the_embedded_control_plane_comes_back_as_its_own_release(tmp_path: Path) -> None:
     plane = EmbeddedControlPlane(
         kubernetes_version="1.37",
