@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from verification.kind_cluster import command, compute_domains, manifests, runtime
+from verification.kind_cluster import command, compute_domains, device_plugins, manifests, pods, runtime
 
 
 def test_it_is_not_run_without_its_archives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,3 +89,11 @@ def test_the_documented_example_keeps_its_resources_and_gets_a_program_that_ends
     assert container["resources"]["limits"] == {"nvidia.com/gpu": "1"}
     assert container["command"][0] == "/usr/bin/python3"
     assert "sigwait" not in container["command"][-1]
+
+
+def test_a_gpu_that_two_pods_of_a_node_see_is_given_twice() -> None:
+    def shown(pod: str, node: str, gpu: str) -> pods.Shown:
+        return pods.Shown(pod=pod, node=node, gpus=(gpu,), files=(), channels=(), container="")
+
+    found = [shown("a", "n1", "GPU-1"), shown("b", "n1", "GPU-1"), shown("c", "n2", "GPU-1")]
+    assert device_plugins.given_twice(found) == [("n1", "GPU-1")]

@@ -10,7 +10,7 @@ from pathlib import Path
 from dra_api.clock import RealClock
 from dra_conformance.control_plane.kind import KindControlPlane, programs
 from verification.docker_engine import place
-from verification.kind_cluster import compute_domains, leftovers, manifests, nodes, suite
+from verification.kind_cluster import compute_domains, device_plugins, leftovers, manifests, nodes, suite
 from verification.kind_cluster.cluster import Cluster
 from verification.kind_cluster.engine import Engine
 
@@ -69,6 +69,7 @@ def _on_cluster(image: str, folder: Path, archive: Path, *, subset: bool) -> int
         checks: Mapping[str, Check] = {
             "manifests": lambda: manifests.look(cluster, archive),
             "nodes": lambda: nodes.look(cluster),
+            "device plugins to DRA": lambda: device_plugins.look(cluster),
             "ComputeDomains": lambda: compute_domains.look(cluster),
         }
         return sum(_look(name, check) for name, check in checks.items() if not subset or name == "manifests")

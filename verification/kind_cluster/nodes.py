@@ -58,14 +58,14 @@ def rolled_out(cluster: Cluster, workload: str) -> None:
 
 def _restart_kubelet(cluster: Cluster, node: str) -> None:
     cluster.on_node(node, "systemctl", "restart", "kubelet")
-    _node_ready(cluster, node)
+    node_ready(cluster, node)
 
 
 def _reboot(cluster: Cluster, node: str) -> None:
     before = _booted(cluster, node)
     call([programs.DOCKER, "restart", node], timeout=READY)
     cluster.wait(f"{node} has started its pods again", lambda: _booted(cluster, node) not in ((), before))
-    _node_ready(cluster, node)
+    node_ready(cluster, node)
     rolled_out(cluster, DRIVER_SET)
 
 
@@ -76,7 +76,8 @@ def _booted(cluster: Cluster, node: str) -> tuple[str, ...]:
     return tuple(sorted(one.get("containerID", "") for one in statuses if one["ready"]))
 
 
-def _node_ready(cluster: Cluster, node: str) -> None:
+def node_ready(cluster: Cluster, node: str) -> None:
+    """Wait until a node is ready."""
     cluster.kubectl("wait", "--for=condition=Ready", f"node/{node}", f"--timeout={READY:.0f}s", timeout=READY + 30)
 
 
