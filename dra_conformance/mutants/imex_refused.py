@@ -104,6 +104,17 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CONTROLLER}.report_taken_name", make)
 
 
+@mutant("taken-template-name-on-v1", rule="NV-447")
+def _(patch: Patch) -> None:
+    """The event is about a ComputeDomain of v1, the group of pods."""
+
+    def report_taken_name(self: Any, domain: Any, resource: Any, there: Any) -> None:
+        about = {**domain, "apiVersion": "v1", "kind": "ComputeDomain"}
+        self._recorder.event(about, "Warning", "NameTaken", f"{there['metadata']['name']} is taken")
+
+    patch.replace(f"{CONTROLLER}.report_taken_name", report_taken_name)
+
+
 @mutant("template-of-any-domain-taken", rule="NV-447")
 def _(patch: Patch) -> None:
     """A template of another ComputeDomain is taken for the own one: no event."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from dra_api.client import ApiError
 from dra_api.objects import SCHEDULING_POD_GROUPS, Obj, name_of, namespace_of, uid_of
+from dra_api.transport import TransportError
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.api_patches import forget
 from dra_conformance.mutants.pod_group_gates import ON
@@ -120,6 +123,27 @@ def _(patch: Patch) -> None:
         return find_owned
 
     patch.wrap(f"{_CONTROLLER}.find_owned", wrapped)
+
+
+@mutant("failed-group-claim-not-retried", rule="DRA-340b", **ON)
+def _(patch: Patch) -> None:
+    """A PodGroup whose claims could not be created is not tried again."""
+
+    def wrapped(original: Any) -> Any:
+        def sync_group(self: Any, group: Obj) -> None:
+            with contextlib.suppress(ApiError, TransportError, OSError):
+                original(self, group)
+
+        return sync_group
+
+    patch.wrap(f"{_CONTROLLER}.sync_group", wrapped)
+
+
+@mutant("group-claim-created-without-lookup", rule="DRA-340b", **ON)
+def _(patch: Patch) -> None:
+    """A claim that is not in the group's status is created even if one exists."""
+    patch.replace(f"{_CONTROLLER}.find_owned", lambda self, pod, claim_name: None)
+    patch.replace(f"{_CONTROLLER}.find_stored", lambda self, pod, claim_name: None)
 
 
 @mutant("group-claim-recorded-alone", rule="DRA-548b", **ON)

@@ -497,15 +497,23 @@ def _(world: World, name: str) -> None:
 
 
 def warnings_of(world: World, name: str) -> list[str]:
-    """Return the messages of the Warning events about a ComputeDomain that users can find: in its namespace."""
+    """Return the messages of the Warning events about a ComputeDomain that users can find: in its namespace.
+
+    An event about an object of that name in another API group, such as v1, is about another object.
+    """
     created = world.state(CreatedDomains).of_name[name]
-    return [
-        event_text(event)
-        for event in events_about(world, COMPUTE_DOMAINS.kind, name_of(created))
-        if event.get("type") == "Warning"
-        and namespace_of(event) == namespace_of(created)
-        and (event.get("involvedObject") or event.get("regarding") or {}).get("uid") == uid_of(created)
-    ]
+    found = []
+    for event in events_about(world, COMPUTE_DOMAINS.kind, name_of(created)):
+        about = event.get("involvedObject") or event.get("regarding") or {}
+        group = str(about.get("apiVersion") or COMPUTE_DOMAINS.api_version).rpartition("/")[0]
+        if (
+            event.get("type") == "Warning"
+            and namespace_of(event) == namespace_of(created)
+            and about.get("uid") == uid_of(created)
+            and group == COMPUTE_DOMAINS.group
+        ):
+            found.append(event_text(event))
+    return found
 
 
 @then('the ComputeDomain "{name}" gets a Warning event that contains "{text}"')

@@ -25,6 +25,18 @@ Feature: A claim controller whose requests fail
       | answers 409 to       | status updates of Pod |
       | loses its answers to | status updates of Pod |
 
+  @DRA-340b @profile:faults @gate:DRAWorkloadResourceClaims
+  Scenario Outline: A claim of a PodGroup is created once when the API server <does> its creation
+    Given the objects of the manifest "claims/labelled-template"
+    And the API server <does> the next 1 creations of ResourceClaim
+    When a workload PodGroup "train" using template "labelled" as "left" is created
+    Then workload PodGroup "train" has each of its claims once
+
+    Examples:
+      | does                 |
+      | answers 500 to       |
+      | loses its answers to |
+
   @DRA-341 @profile:faults
   Scenario: A claim is created once when the response is lost and watches are interrupted
     Given the objects of the manifest "claims/labelled-template"
