@@ -64,13 +64,13 @@ PREVIOUS_GATES_OFF := $(GATES_OFF) DRAPartitionableDevices DRAPrioritizedList DR
 gates = $(addprefix --feature-gates ,$(addsuffix =$(1),$(2)))
 # A machine that stalls for seconds can make one of some 3,700 scenarios miss its time limit. The run is then repeated once
 # and both are printed: what fails twice is no accident. `make stability` counts what fails once.
-conformant = $(BIN)/dra-conformance run -n 2 --require conformant $(1) || \
-	{ echo "== suite: once more"; $(BIN)/dra-conformance run -n 2 --require conformant $(1); }
+SUITE_RUN = $(BIN)/dra-conformance run -n 2 --require conformant --seed 20261123
+conformant = $(SUITE_RUN) $(1) || { echo "== suite: once more"; $(SUITE_RUN) $(1); }
 suite: $(DEV_READY)       ## the executable specification, against the reference
 	@echo "== suite"
 	@$(call conformant,)
 	@$(BIN)/dra-conformance verify
-	@$(call conformant,--watch-lag 0.03 --seed 20261123 $(call gates,true,$(GATES_ON)) --out dra-report/late)
+	@$(call conformant,--watch-lag 0.03 $(call gates,true,$(GATES_ON)) --out dra-report/late)
 	@$(BIN)/python -m dra_conformance.rbac dra-report/events.jsonl
 	@$(call conformant,--profile fault-sweep --out dra-report/sweep)
 	@$(call conformant,--profile faults --profile fault-sweep --scheduler reference:publish=direct \

@@ -7,6 +7,7 @@ the pods are real, and it reports which nodes it is connected to.
 from __future__ import annotations
 
 import copy
+import functools
 import os
 import signal
 from collections.abc import Callable, Sequence
@@ -191,7 +192,17 @@ def _(world: World, nodes: str, name: str) -> None:
     within = ready_within(world)
     world.require(f"the daemons of {nodes} become ready", lambda: look_ready(world, words(nodes), name), within=within)
     for node in words(nodes):
-        world.state(Daemons).remembered[name, node] = imex_of(world, node, name)
+        # A process may not answer in time on a busy machine.
+        look = functools.partial(look_and_remember, world, node, name)
+        world.require(f"the IMEX process of {node} answers", look, within=within)
+
+
+def look_and_remember(world: World, node: str, name: str) -> Seen[dict[str, Any]]:
+    """Return whether a node's IMEX process answers, and its state, which is remembered."""
+    found = imex_of(world, node, name)
+    if found:
+        world.state(Daemons).remembered[name, node] = found
+    return bool(found), found
 
 
 def look_ready(world: World, nodes: Sequence[str], name: str) -> Seen[dict[str, str]]:
