@@ -52,13 +52,16 @@ def look(cluster: Cluster) -> Iterator[str]:
 
 
 def _forget_plugin(cluster: Cluster, node: str) -> None:
-    """Let the kubelet of a drained node forget the plugin that has gone.
+    """Let the kubelet of a drained node, and the Node, forget the plugin that has gone.
 
     Until kubernetes/kubernetes#141426, merged after 1.37.2, it looks for devices of the plugin for a container whose
-    extended resource a claim serves, also after a restart, because its checkpoint has the resource (DP-116).
+    extended resource a claim serves, also after a restart, because its checkpoint has the resource (DP-116). Without
+    the checkpoint it reports the capacity that the Node has as allocatable (DP-048), and kube-scheduler makes no claim.
     """
     cluster.on_node(node, "systemctl", "stop", "kubelet")
     cluster.on_node(node, "rm", "--force", _CHECKPOINT)
+    gone = json.dumps({"status": {name: {RESOURCE: None} for name in ("capacity", "allocatable")}})
+    cluster.kubectl("patch", "node", node, "--subresource=status", "--type=merge", "--patch", gone)
     cluster.on_node(node, "systemctl", "start", "kubelet")
     node_ready(cluster, node)
 
