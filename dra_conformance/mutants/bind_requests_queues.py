@@ -79,7 +79,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_SCHEDULER}._decide", wrapped)
 
 
-@mutant("queue-change-wakes-nobody", rule="KAI-302b")
+@mutant("queue-change-starts-no-attempt", rule="KAI-302b")
 def _(patch: Patch) -> None:
     """Waiting pods are not tried again when a queue changes."""
     patch.replace(f"{_SCHEDULER}._queue_changed", lambda self, change: None)
@@ -115,7 +115,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_MODULE}:_thousandths", lambda resource, value: value if resource == "cpu" else value * 1000)
 
 
-@mutant("queue-that-is-full-takes-nobody", rule="KAI-305")
+@mutant("full-queue-accepts-no-pod", rule="KAI-305")
 def _(patch: Patch) -> None:
     """A resource that a pod does not request is compared as well, one that is used up refuses all."""
 

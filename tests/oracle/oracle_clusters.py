@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,9 @@ from reference_impl.scheduler.allocator import (
     Taken,
     taint_rules,
 )
+
+Said = Callable[..., tuple[int, str]]
+"""Runs a command; returns its exit code and its output."""
 
 DRIVER = "gpu.example.com"
 NODES = {"n1": {"zone": "z1"}, "n2": {"zone": "z2"}}

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from oracle_clusters import DRIVER, claim, device_class, exactly, node, resource_slice
+from oracle_clusters import DRIVER, Said, claim, device_class, exactly, node, resource_slice
 from test_planted_faults import allocated, device, result
 
 from dra_api.objects import Obj
-from dra_conformance.cli import call
 
-Said = Callable[..., tuple[int, str]]
 CLASS = device_class("gpu", "device.attributes['gpu.example.com'].kind == 'gpu'")
 
 
@@ -29,16 +27,6 @@ def write(folder: Path, objects: Iterable[Obj], name: str = "all.yaml") -> str:
     path = folder / name
     path.write_text(yaml.safe_dump_all(list(objects)))
     return str(path)
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    def run(*args: str) -> tuple[int, str]:
-        code = call(list(args))
-        output = capsys.readouterr()
-        return code, output.out + output.err
-
-    return run
 
 
 # -- check -------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from oracle_clusters import DRIVER, claim, device_class, exactly, node, resource_slice
+from oracle_clusters import DRIVER, Said, claim, device_class, exactly, node, resource_slice
 from test_planted_faults import allocated, device, result
 
 from apiserver_emulator.emulator import ApiServerEmulator
@@ -20,7 +20,6 @@ from dra_api.request import User
 from dra_conformance.cli import call
 from dra_conformance.cli.kubectl_dra import cli
 
-Said = Callable[..., tuple[int, str]]
 GPUS = ["a0", "a1", "b0"]
 
 

@@ -8,18 +8,16 @@ no counterpart, because `simulate` removes none.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 import yaml
-from oracle_clusters import claim, device_class, exactly, resource_slice
+from oracle_clusters import Said, claim, device_class, exactly, resource_slice
 
 from dra_api.objects import Obj
-from dra_conformance.cli import call
 
-Said = Callable[..., tuple[int, str]]
 DRIVER = "dra.example.com"
 GPU_A = f"device.attributes['{DRIVER}'].?gpuType.orValue('') == 'gpuA'"
 GPU_B = f"device.attributes['{DRIVER}'].?gpuType.orValue('') == 'gpuB'"
@@ -212,16 +210,6 @@ CASES = {
         unhelped=3,
     ),
 }
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    def run(*args: str) -> tuple[int, str]:
-        code = call(list(args))
-        output = capsys.readouterr()
-        return code, output.out + output.err
-
-    return run
 
 
 def written(folder: Path, name: str, objects: Sequence[Obj]) -> str:

@@ -12,7 +12,16 @@ import yaml
 from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.clock import RealClock
-from dra_api.objects import CRDS, DEVICE_CLASSES, NODES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES
+from dra_api.objects import (
+    CRDS,
+    DEVICE_CLASSES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    Obj,
+)
 from dra_conformance.control_plane.binaries import BinariesControlPlane
 from dra_conformance.core import assets
 from verification.third_party.catalogue import KUBERNETES
@@ -119,3 +128,24 @@ def pod(name: str) -> dict[str, object]:
             "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}],
         },
     }
+
+
+def pod_with_device(client: KubeClient, name: str, *, pool: str, device: str, **spec: object) -> Obj:
+    """Create a pod whose claim has a device and is reserved for it, as a scheduler leaves them, and return the pod.
+
+    `spec` are further fields of the pod's spec.
+    """
+    metadata = {"name": name, "namespace": "default"}
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
+    claim = client.create(RESOURCE_CLAIMS, {"metadata": metadata, "spec": {"devices": {"requests": [request]}}})
+    own: Obj = {
+        "containers": [{"name": "main", "image": "pause", "resources": {"claims": [{"name": "gpu"}]}}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": name}],
+    }
+    pod = client.create(PODS, {"metadata": metadata, "spec": {**own, **spec}})
+    claim["status"] = {
+        "allocation": {"devices": {"results": [{"request": "gpu", "driver": DRIVER, "pool": pool, "device": device}]}},
+        "reservedFor": [{"resource": "pods", "name": name, "uid": pod["metadata"]["uid"]}],
+    }
+    client.update_status(RESOURCE_CLAIMS, claim)
+    return pod

@@ -20,8 +20,8 @@ from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.clock import RealClock
 from dra_api.informer import Change, Informer
-from dra_api.objects import DEVICE_TAINT_RULES, NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of
-from verification.benchmarks.cluster import DRIVER, embedded
+from dra_api.objects import DEVICE_TAINT_RULES, NODES, PODS, RESOURCE_SLICES, Obj, name_of
+from verification.benchmarks.cluster import DRIVER, embedded, pod_with_device
 from verification.benchmarks.figures import Figure
 
 PODS_OF_A_RULE = 1000
@@ -76,27 +76,9 @@ def _populate(client: KubeClient, pods: int) -> None:
         }
         client.create(RESOURCE_SLICES, {"metadata": {"name": node}, "spec": spec})
         for one in devices:
-            _pod(client, f"pod-{one:04d}", node, f"gpu-{one}")
-
-
-def _pod(client: KubeClient, name: str, node: str, device: str) -> None:
-    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
-    metadata = {"name": name, "namespace": "default"}
-    claim = client.create(RESOURCE_CLAIMS, {"metadata": metadata, "spec": {"devices": {"requests": [request]}}})
-    spec: Obj = {
-        "nodeName": node,
-        # No kubelet ends the containers: the pod goes with its deletion.
-        "terminationGracePeriodSeconds": 0,
-        "containers": [{"name": "main", "image": "pause", "resources": {"claims": [{"name": "gpu"}]}}],
-        "resourceClaims": [{"name": "gpu", "resourceClaimName": name}],
-    }
-    pod = client.create(PODS, {"metadata": metadata, "spec": spec})
-    result = {"request": "gpu", "driver": DRIVER, "pool": node, "device": device}
-    claim["status"] = {
-        "allocation": {"devices": {"results": [result]}},
-        "reservedFor": [{"resource": "pods", "name": name, "uid": pod["metadata"]["uid"]}],
-    }
-    client.update_status(RESOURCE_CLAIMS, claim)
+            # No kubelet ends the containers: the pod goes with its deletion.
+            spec = {"nodeName": node, "terminationGracePeriodSeconds": 0}
+            pod_with_device(client, f"pod-{one:04d}", pool=node, device=f"gpu-{one}", **spec)
 
 
 class _Watch:

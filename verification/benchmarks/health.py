@@ -14,7 +14,7 @@ from pathlib import Path
 from dra_api.client import KubeClient
 from dra_api.clock import RealClock
 from dra_api.informer import Change, Informer
-from dra_api.objects import NODES, PODS, RESOURCE_CLAIMS, Obj, name_of
+from dra_api.objects import NODES, PODS, Obj, name_of
 from dra_api.rpc import (
     ClaimRef,
     DeviceHealth,
@@ -26,7 +26,7 @@ from dra_api.rpc import (
     PrepareResult,
 )
 from dra_conformance.kubelet import Kubelet
-from verification.benchmarks.cluster import DRIVER, embedded
+from verification.benchmarks.cluster import DRIVER, embedded, pod_with_device
 from verification.benchmarks.figures import Figure, percentile
 
 PODS_OF_A_NODE = 500
@@ -108,24 +108,6 @@ def _health(pod: Obj) -> str:
     return ""
 
 
-def _pod(client: KubeClient, name: str, device: str) -> None:
-    """A pod with a claim for a device, bound to the node as by a scheduler."""
-    metadata = {"name": name, "namespace": "default"}
-    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
-    claim = client.create(RESOURCE_CLAIMS, {"metadata": metadata, "spec": {"devices": {"requests": [request]}}})
-    spec = {
-        "containers": [{"name": "main", "image": "pause", "resources": {"claims": [{"name": "gpu"}]}}],
-        "resourceClaims": [{"name": "gpu", "resourceClaimName": name}],
-    }
-    pod = client.create(PODS, {"metadata": metadata, "spec": spec})
-    claim["status"] = {
-        "allocation": {"devices": {"results": [{"request": "gpu", "driver": DRIVER, "pool": _NODE, "device": device}]}},
-        "reservedFor": [{"resource": "pods", "name": name, "uid": pod["metadata"]["uid"]}],
-    }
-    client.update_status(RESOURCE_CLAIMS, claim)
-    client.bind(pod, _NODE)
-
-
 def run(*, pods: int, changes: int) -> list[float]:
     """Return the milliseconds from each change of a device's health to the status of its pod."""
     devices = {f"pod-{number:03d}": f"gpu-{number}" for number in range(pods)}
@@ -145,7 +127,7 @@ def run(*, pods: int, changes: int) -> list[float]:
             driver.report()
             with _Watch(client) as seen:
                 for pod, device in devices.items():
-                    _pod(client, pod, device)
+                    client.bind(pod_with_device(client, pod, pool=_NODE, device=device), _NODE)
                 for pod in devices:
                     seen.wait(pod, "Healthy")
                 names = list(devices)

@@ -16,7 +16,9 @@ import secrets
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import orjson
 
@@ -41,6 +43,8 @@ from verification.differential.rng import Dice
 from verification.differential.upstream import PROGRAM, Upstream, UpstreamGone, program_of
 
 _PER_KIND = 10  # so many of one kind are made small; most are the same
+
+R = TypeVar("R")
 
 
 class Comparison:
@@ -171,31 +175,50 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _kueue(count: int, seed: str) -> int:
+def _compared(whose: str, path: Path, compare: Callable[[Upstream, int, str], R], count: int, seed: str) -> R | None:
+    """Return the result of a comparison with a program; None if it is not there or has ended."""
     try:
-        with Upstream(kueue.PROGRAM) as program:
-            print(f"differential: Kueue {program.version}, seed {seed}", flush=True)
-            result = kueue.compare(program, count, seed)
+        with Upstream(path) as program:
+            print(f"differential: {whose} {program.version}, seed {seed}", flush=True)
+            return compare(program, count, seed)
     except UpstreamGone as error:
         print(f"differential: {error}", file=sys.stderr)
-        return 1
+        return None
+
+
+def _unexplained(difference: kueue.Difference | karpenter.Difference | devices.Difference) -> None:
+    print(f"  UNEXPLAINED {difference}\n  {orjson.dumps(difference.case).decode()}")
+
+
+def _shown(result: kueue.Result | devices.Result, cases: str, explained: Counter[str]) -> int:
+    """Print differences and counts, and return the exit code."""
     for difference in result.differences[:_PER_KIND]:
-        print(f"  UNEXPLAINED {difference}\n  {orjson.dumps(difference.case).decode()}")
+        _unexplained(difference)
     counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(result.outcomes.items()))
-    print(f"differential: {count} cases of Kueue's charge of quota: {counts}")
-    for name, number in result.explained.most_common():
+    print(f"differential: {cases}: {counts}")
+    for name, number in explained.most_common():
         print(f"  {number} explained: {name}")
     print(f"unexplained disagreements: {len(result.differences)}")
     return 1 if result.differences else 0
 
 
+def _kueue(count: int, seed: str) -> int:
+    result = _compared("Kueue", kueue.PROGRAM, kueue.compare, count, seed)
+    if result is None:
+        return 1
+    return _shown(result, f"{count} cases of Kueue's charge of quota", result.explained)
+
+
+def _kubelet(count: int, seed: str) -> int:
+    result = _compared("kubelet", devices.PROGRAM, devices.compare, count, seed)
+    if result is None:
+        return 1
+    return _shown(result, f"{count} cases of the kubelet's device manager", Counter())
+
+
 def _karpenter(count: int, seed: str) -> int:
-    try:
-        with Upstream(karpenter.PROGRAM) as program:
-            print(f"differential: Karpenter {program.version}, seed {seed}", flush=True)
-            result = karpenter.compare(program, count, seed)
-    except UpstreamGone as error:
-        print(f"differential: {error}", file=sys.stderr)
+    result = _compared("Karpenter", karpenter.PROGRAM, karpenter.compare, count, seed)
+    if result is None:
         return 1
     entries = karpenter_known.load()
     explained: Counter[str] = Counter()
@@ -203,7 +226,7 @@ def _karpenter(count: int, seed: str) -> int:
         name = karpenter_known.explain(entries, difference)
         explained[name] += 1
         if not name and explained[name] <= _PER_KIND:
-            print(f"  UNEXPLAINED {difference}\n  {orjson.dumps(difference.case).decode()}")
+            _unexplained(difference)
     nodes = result.nodes.total()
     print(
         f"differential: {count} cases, {nodes} nodes: " + ", ".join(f"{n} {name}" for name, n in result.nodes.items())
@@ -213,22 +236,6 @@ def _karpenter(count: int, seed: str) -> int:
         if name:
             print(f"  {number} {name}")
     return 1 if explained[""] else 0
-
-
-def _kubelet(count: int, seed: str) -> int:
-    try:
-        with Upstream(devices.PROGRAM) as program:
-            print(f"differential: kubelet {program.version}, seed {seed}", flush=True)
-            result = devices.compare(program, count, seed)
-    except UpstreamGone as error:
-        print(f"differential: {error}", file=sys.stderr)
-        return 1
-    for difference in result.differences[:_PER_KIND]:
-        print(f"  UNEXPLAINED {difference}\n  {orjson.dumps(difference.case).decode()}")
-    outcomes = ", ".join(f"{number} {name}" for name, number in sorted(result.outcomes.items()))
-    print(f"differential: {count} cases of the kubelet's device manager: {outcomes}")
-    print(f"unexplained disagreements: {len(result.differences)}")
-    return 1 if result.differences else 0
 
 
 def main() -> int:
