@@ -125,7 +125,8 @@ class Queues:
             group = self._groups.get(self._group_of(pod) or ("", ""))
             if group is None or (group.preemptible and not preemptible):
                 continue
-            if queue in self._with_parents(group.queue):
+            above = self._with_parents(group.queue)
+            if not isinstance(above, str) and queue in above:  # a text is the name of a queue that is missing
                 total.update(self._needs(pod))
         return total
 

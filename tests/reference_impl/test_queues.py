@@ -150,3 +150,13 @@ def test_deleted_queues_and_groups_are_forgotten() -> None:
     assert lab.refusal(pod("one")) == "queue team not found"
     lab.queues.on_group(Change("DELETED", {"metadata": {"name": "train", "namespace": "ns"}}))
     assert not lab.refusal(pod("one"))
+
+
+def test_pods_of_a_queue_below_one_that_is_missing_count_for_no_queue_whose_name_is_a_part_of_it() -> None:
+    lab = Lab()
+    lab.queue("team", "top", cpu={"quota": 0, "limit": 1000.0})
+    lab.queue("orphan", "teams-of-last-year")
+    lab.group("train", "team")
+    lab.group("old", "orphan")
+    lab.place(pod("placed", "old", cpu="1"))
+    assert not lab.refusal(pod("next", cpu="1"))
