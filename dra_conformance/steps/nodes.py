@@ -181,12 +181,14 @@ def _(world: World, node: str) -> None:
 
 @when("{seconds:d} seconds pass")
 def _(world: World, seconds: int) -> None:
-    """Advance the clock: at once if every component of the scenario is in this process, otherwise wait in real time."""
+    """Advance the clock, and wait until what was due is done; with a program outside this process, wait in real time."""
     if world.uses_real_time:
         world.clock.wait(threading.Event(), seconds)  # its clock runs already; waiting for idle first would add to it
     else:
         world.pass_time(seconds)
     world.log.emit(ClockAdvanced(advanced=seconds))
+    if not world.uses_real_time:
+        world.settle()
 
 
 @given('an IMEX channel on "{node}"')

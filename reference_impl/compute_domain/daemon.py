@@ -193,8 +193,9 @@ class SimulatedImexDaemons:
         self._client.patch(PODS, name_of(pod), {"status": status}, namespace_of(pod), subresource="status")
 
     def _end(self, pod: Obj) -> None:
-        labels = meta(pod).get("labels") or {}
-        if clique_id := labels.get(CLIQUE_LABEL):
-            self._writer.leave(domain_of(pod), clique_id, {str(pod["spec"]["nodeName"])})
+        clique_id, node = (meta(pod).get("labels") or {}).get(CLIQUE_LABEL), str(pod["spec"]["nodeName"])
+        # The daemon of a node that is lost ended with it, and could not remove its entry.
+        if clique_id and self._informers[NODES].get(node) is not None:
+            self._writer.leave(domain_of(pod), clique_id, {node})
         with contextlib.suppress(NotFound):
             self._client.delete(PODS, name_of(pod), namespace_of(pod), uid=uid_of(pod), grace_period_seconds=0)
