@@ -335,6 +335,24 @@ def test_a_device_of_a_plugin_that_a_claim_has_is_a_conflict(files: Any, said: S
     assert "is allocated to claim ns/one, and pod ns/p has it through a device plugin" in text
 
 
+@pytest.mark.parametrize(
+    ("created", "reason"),
+    [("2026-11-02T00:00:00Z", "younger"), ("2026-11-01T00:00:00Z", "of the same age, and first by name")],
+)
+def test_a_class_that_does_not_serve_its_extended_resource_is_noted(
+    created: str, reason: str, files: Any, said: Said
+) -> None:
+    several = [gpu_class(extendedResourceName="vendor.test/gpu") for _ in range(3)]
+    for one, name, when in zip(several, ("b", "a", "c"), ("2026-11-01T00:00:00Z", created, created), strict=True):
+        one["metadata"] = {"name": name, "creationTimestamp": when}
+    several[2]["spec"]["extendedResourceName"] = "vendor.test/other"
+    code, text = said("conflicts", "-f", files(several))
+    assert code == 0
+    assert "DeviceClass b" in text
+    assert f"has the extended resource vendor.test/gpu, but pods get devices of DeviceClass a ({reason})" in text
+    assert "DeviceClass c" not in text
+
+
 # -- a cluster ---------------------------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,8 @@
 """`kubectl dra conflicts`: what does not fit together in a cluster.
 
-Devices that are allocated twice or beyond their counters, devices that a device plugin and DRA offer both, pools whose
-slices schedulers cannot use, and claims that hold devices for pods that are gone.
+Devices that are allocated twice or beyond their counters, devices that a device plugin and DRA offer both, extended
+resources of several DeviceClasses, pools whose slices schedulers cannot use, and claims that hold devices for pods that
+are gone.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dra_conformance.cli.kubectl_dra import pools, source, table
 from dra_conformance.cli.kubectl_dra.source import Source
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.oracle import Case, Cluster, Settings, check, double_offers, double_uses
-from dra_conformance.oracle.schema import Claim
+from dra_conformance.oracle.schema import Claim, DeviceClass
 
 _OVERCOMMITTED = ("DRA-189", "DRA-212")
 _ENDED = ("Succeeded", "Failed")
@@ -31,10 +32,11 @@ class Conflict:
 
 
 def conflicts(cluster: Cluster) -> Iterator[Conflict]:
-    """Yield all findings: devices, nodes, pools, claims."""
+    """Yield all findings: devices, nodes, classes, pools, claims."""
     yield from _allocated_twice(cluster)
     yield from _overcommitted(cluster)
     yield from _offered_twice(cluster)
+    yield from _served_twice(cluster)
     yield from _pools(cluster)
     for claim in cluster.claims:
         yield from _claim(cluster, claim)
@@ -89,6 +91,31 @@ def _offered_twice(cluster: Cluster) -> Iterator[Conflict]:
                 continue
             text = f"a device plugin offers {amount} {resource}, and {', '.join(drivers)} publishes devices"
             yield Conflict("note", f"node {view.name}", f"{text}: if they are the same, they can be given away twice")
+
+
+# -- classes -----------------------------------------------------------------------------------------------------------
+
+
+def _served_twice(cluster: Cluster) -> Iterator[Conflict]:
+    """Yield extended resources that several DeviceClasses have; no event or status of Kubernetes reports them.
+
+    Pods get devices of the youngest class, of equally old ones of the first by name (DRA-243).
+    """
+    of_resource: dict[str, list[DeviceClass]] = {}
+    for one in cluster.classes:
+        if one.spec.extended_resource_name:
+            of_resource.setdefault(one.spec.extended_resource_name, []).append(one)
+    for resource, classes in sorted(of_resource.items()):
+        if len(classes) < 2:
+            continue
+        created = [one.metadata.creation_timestamp for one in classes]
+        youngest = max((one for one in created if one), default=None)
+        serves = min(one.metadata.name for one in classes if one.metadata.creation_timestamp == youngest)
+        for one in sorted(classes, key=lambda one: one.metadata.name):
+            reason = "of the same age, and first by name" if one.metadata.creation_timestamp == youngest else "younger"
+            if one.metadata.name != serves:
+                text = f"has the extended resource {resource}, but pods get devices of DeviceClass {serves} ({reason})"
+                yield Conflict("note", f"DeviceClass {one.metadata.name}", text)
 
 
 # -- pools and claims --------------------------------------------------------------------------------------------------
