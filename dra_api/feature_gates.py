@@ -24,6 +24,8 @@ ALLOCATOR_FEATURES: Mapping[str, tuple[str, ...]] = {
     "ConsumableCapacity": ("DRAConsumableCapacity",),
     "ListTypeAttributes": ("DRAListTypeAttributes",),
     "FractionalCapacityRange": ("DRAFractionalCapacityRange",),
+    "CompatibilityGroups": ("DRADeviceCompatibilityGroups",),
+    "DerivedAttributes": ("DRADerivedAttributes",),
 }
 """The gates that each feature of kube-scheduler's allocator needs (`structured.Features`, AllocatorFeatures)."""
 

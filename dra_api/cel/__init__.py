@@ -9,7 +9,15 @@ CostExceeded. Language, functions, messages and costs follow Kubernetes 1.36 (ce
 k8s.io/apiserver/pkg/cel/environment and k8s.io/dynamic-resource-allocation/cel.
 """
 
-from .device import COST_LIMIT, MAX_LENGTH, DeviceView, Selector, compile_selector, cost_of_derived_attribute
+from .device import (
+    COST_LIMIT,
+    MAX_LENGTH,
+    DeviceView,
+    Selector,
+    compile_selector,
+    cost_of_derived_attribute,
+    derive_attribute,
+)
 from .errors import CelCompileError, CelError, CelRuntimeError, CostExceeded, Issue
 from .rule import Rule, compile_rule, optional
 from .schema import check_rule
@@ -29,5 +37,6 @@ __all__ = [
     "compile_rule",
     "compile_selector",
     "cost_of_derived_attribute",
+    "derive_attribute",
     "optional",
 ]

@@ -36,6 +36,7 @@ __all__ = [
     "Selector",
     "compile_selector",
     "cost_of_derived_attribute",
+    "derive_attribute",
     "minor_of",
 ]
 
@@ -275,15 +276,58 @@ def cost_of_derived_attribute(
     result that constraints cannot compare: a double, a map, a quantity, or without the gate a list (DRA-440, DRA-441).
     """
     gates = _gates(version, consumable_capacity, list_type_attributes, False)
+    checked = _checked_derived(expression, gates, lists=gates.lists)
+    return min(estimate(checked, _size_of_path, before_1_37=gates.before_1_37).max, UNLIMITED)
+
+
+def derive_attribute(
+    expression: str, device: DeviceView, *, list_type_attributes: bool = True, cost_limit: int = COST_LIMIT
+) -> dict[str, Any]:
+    """Evaluate an expression of a claim's `derivedAttributes` (1.37) for a device; return a v1.DeviceAttribute.
+
+    As in the scheduler, the expression may use features whose gate is off. Raises CelCompileError as
+    cost_of_derived_attribute() does, CelRuntimeError also for a result that is no attribute, and CostExceeded.
+    """
+    gates = _gates(DEFAULT_RELEASE, True, list_type_attributes, True)
+    return _attribute_of(_compile_derived(expression, gates).run(device.activation, cost_limit)[0])
+
+
+def _checked_derived(expression: str, gates: _Gates, *, lists: bool) -> Checked:
     checked = _checked(expression, gates)
     output = checked.output
-    listed = gates.lists and output.kind is Kind.LIST and output.params[0] in _DERIVED
+    listed = lists and output.kind is Kind.LIST and output.params[0] in _DERIVED
     if output not in _DERIVED and not listed:
-        form = " or a list of these scalars" if gates.lists else ""
+        form = " or a list of these scalars" if lists else ""
         raise CelCompileError(
             f"must evaluate to a primitive scalar (string, integer, boolean, semver){form}, not {output}"
         )
-    return min(estimate(checked, _size_of_path, before_1_37=gates.before_1_37).max, UNLIMITED)
+    return checked
+
+
+@lru_cache(maxsize=1024)
+def _compile_derived(expression: str, gates: _Gates) -> Program:
+    functions = FUNCTIONS_BEFORE_1_37 if gates.before_1_37 else FUNCTIONS
+    return plan(_checked_derived(expression, gates, lists=True), ("device",), functions, before_1_37=gates.before_1_37)
+
+
+def _attribute_of(value: Any) -> dict[str, Any]:
+    """Return a result as v1.DeviceAttribute. An empty list has no type of its own; it is a list of strings then."""
+    if not isinstance(value, list):
+        kind = _kind_of(value)
+        return {kind: str(value) if kind == "version" else value}
+    kinds = {_kind_of(one) for one in value} or {"string"}
+    if len(kinds) > 1:
+        raise CelRuntimeError(f"a list of different types is no attribute: {', '.join(sorted(kinds))}")
+    (kind,) = kinds
+    return {f"{kind}s": [str(one) if kind == "version" else one for one in value]}
+
+
+def _kind_of(value: Any) -> str:
+    name = type_value(value).name
+    kind = {"bool": "bool", "int": "int", "string": "string", "kubernetes.Semver": "version"}.get(name)
+    if kind is None:
+        raise CelRuntimeError(f"a value of type {name} is no attribute")
+    return kind
 
 
 def _gates(version: str, consumable_capacity: bool, list_type_attributes: bool, stored: bool) -> _Gates:

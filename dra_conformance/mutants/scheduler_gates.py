@@ -66,13 +66,13 @@ def _(patch: Patch) -> None:
 @mutant("compatibility-groups-ignored", rule="DRA-507", **_with("DRADeviceCompatibilityGroups"))
 def _(patch: Patch) -> None:
     """Devices with compatibility groups are allocated as if they had none."""
-    patch.replace(f"{_ALLOCATOR}.pools:counts", lambda item: True)
+    patch.replace(f"{_ALLOCATOR}.pools:counts", lambda item, features: True)
 
 
 @mutant("only-grouped-slice-ignored", rule="DRA-507", **_with("DRADeviceCompatibilityGroups"))
 def _(patch: Patch) -> None:
     """The slice with compatibility groups is left out, and the other slices of its pool are used."""
-    patch.replace(f"{_ALLOCATOR}.pools:counts", lambda item: True)
+    patch.replace(f"{_ALLOCATOR}.pools:counts", lambda item, features: True)
 
     def make(original: Callable[..., bool]) -> Callable[..., bool]:
         return lambda item, features: original(item, features) and not item.has_compatibility_groups

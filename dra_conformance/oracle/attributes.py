@@ -8,13 +8,15 @@ rules DRA-168 to DRA-176, DRA-209.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 from dra_conformance.oracle.pools import PoolDevice
-from dra_conformance.oracle.schema import Constraint
+from dra_conformance.oracle.schema import Constraint, ExactDeviceRequest
 
 Values = frozenset[tuple[str, object]]
+Compared = Values | str | None
 _KIND_OF_LIST = {"ints": "int", "bools": "bool", "strings": "string", "versions": "version"}
 
 
@@ -34,8 +36,22 @@ def values(pool_device: PoolDevice, attribute: str, *, lists: bool = True) -> Va
     # A device may list attributes of its driver's domain without the domain.
     if found is None and domain == pool_device.driver:
         found = pool_device.device.attributes.get(name)
-    if found is None:
-        return None
+    return None if found is None else _values(found, lists=lists)
+
+
+def compared(pool_device: PoolDevice, request: ExactDeviceRequest, attribute: str, *, lists: bool = True) -> Compared:
+    """Return the values of a device that serves a request: of the attribute that the request derives, or published.
+
+    A text says why the expression of a derived attribute fails, which ends an attempt to allocate (DRA-511).
+    """
+    expression = request.expressions.get(attribute)
+    if expression is None:
+        return values(pool_device, attribute, lists=lists)
+    found = pool_device.derive(expression)
+    return found if isinstance(found, str) else _values(found, lists=lists) or None
+
+
+def _values(found: Mapping[str, Any], *, lists: bool) -> Values | None:
     # There is exactly one: `well_formed` rejects other attributes.
     kind, value = next(iter(found.items()))
     if kind not in _KIND_OF_LIST:

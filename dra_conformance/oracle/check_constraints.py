@@ -1,6 +1,7 @@
 """Check of constraints: the covered devices have the attribute, and its values match or differ.
 
-Source: KEP-4381, KEP-5491; rules DRA-168 to DRA-176, DRA-209.
+Source: KEP-4381, KEP-5491; rules DRA-168 to DRA-176, DRA-209,
+DRA-509 to DRA-516.
 """
 
 from __future__ import annotations
@@ -28,8 +29,15 @@ def _check(context: CheckContext, constraint: Constraint, path: str) -> None:
         device = allocated.device
         if device is None or not constraint.covers(allocated.result.request):
             continue
-        values = attributes.values(device, attribute, lists=context.settings.on("DRAListTypeAttributes"))
-        if values is None:
+        lists = context.settings.on("DRAListTypeAttributes")
+        if allocated.request is None or not context.settings.on("DRADerivedAttributes"):
+            values: attributes.Compared = attributes.values(device, attribute, lists=lists)
+        else:
+            values = attributes.compared(device, allocated.request, attribute, lists=lists)
+        if isinstance(values, str):
+            report = context.findings.unless_changed(device.resource_slice.metadata.changed)
+            report("DRA-511", f"{allocated.title}: the derived attribute {attribute} fails: {values}", path)
+        elif values is None:
             report = context.findings.unless_changed(device.resource_slice.metadata.changed)
             report("DRA-169", f"{allocated.title} lacks the attribute {attribute} of a constraint", path)
         else:

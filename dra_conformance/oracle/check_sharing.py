@@ -1,6 +1,7 @@
 """Checks over all claims: no device is allocated twice, and neither counters nor capacity are overcommitted.
 
-Source: KEP-4381, KEP-4815, KEP-5075; rules DRA-133, DRA-153, DRA-189 to DRA-193, DRA-201, DRA-210 to DRA-212, DRA-235.
+Source: KEP-4381, KEP-4815, KEP-5075; rules DRA-133, DRA-153, DRA-189 to DRA-193, DRA-201, DRA-210 to DRA-212, DRA-235,
+DRA-498 to DRA-508.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from dra_conformance.oracle import device_requests
 from dra_conformance.oracle.context import RESULTS, AllocatedDevice, CheckContext
 from dra_conformance.oracle.device_requests import show
-from dra_conformance.oracle.pools import DeviceId, PoolDevice, PoolId
+from dra_conformance.oracle.pools import DeviceId, Pool, PoolDevice, PoolId
 
 
 def check_users(context: CheckContext) -> None:
@@ -50,7 +51,10 @@ def _check_repeated(context: CheckContext, first: AllocatedDevice, second: Alloc
 
 
 def check_counters(context: CheckContext) -> None:
-    """The allocated devices of a pool consume no more than its counters (DRA-189 to DRA-193, DRA-211)."""
+    """The allocated devices of a pool consume no more than its counters (DRA-189 to DRA-193, DRA-211).
+
+    Those on one counter set have a compatibility group in common (DRA-498).
+    """
     own = {
         allocated.result.id: allocated.device
         for allocated in context.allocated
@@ -71,6 +75,8 @@ def _check_pool_counters(context: CheckContext, pool_id: PoolId, own: list[PoolD
             if other is not None:
                 counted[other.id] = other
     pool = context.cluster.pools[pool_id]
+    if context.settings.on("DRADeviceCompatibilityGroups"):
+        _check_groups(context, pool, own, list(counted.values()))
     for counter in sorted(consumed):
         total = sum(device.consumes.get(counter, 0) for device in counted.values())
         if counter not in pool.counters or total <= pool.counters[counter]:
@@ -82,6 +88,19 @@ def _check_pool_counters(context: CheckContext, pool_id: PoolId, own: list[PoolD
             report = context.findings.remark
         text = f"pool {pool.title}: counter {'/'.join(counter)} is {show(pool.counters[counter])}, yet {show(total)} "
         report("DRA-189", f"{text}is consumed, by {', '.join(users)}", RESULTS)
+
+
+def _check_groups(context: CheckContext, pool: Pool, own: list[PoolDevice], counted: list[PoolDevice]) -> None:
+    for counter_set in sorted({name for device in own for name in device.groups}):
+        users = [device for device in counted if counter_set in device.groups]
+        if frozenset.intersection(*(device.groups[counter_set] for device in users)):
+            continue
+        report = context.findings.unless_changed(*(one.metadata.changed for one in pool.current))
+        if all(_charged_before(context, device) for device in own if counter_set in device.groups):
+            report = context.findings.remark  # as for counters
+        names = ", ".join(sorted(device.device.name for device in users))
+        text = f"pool {pool.title}: {names} use counter set {counter_set} and have no compatibility group in common"
+        report("DRA-498", text, RESULTS)
 
 
 def _charged_before(context: CheckContext, device: PoolDevice) -> bool:

@@ -73,7 +73,9 @@ class CheckContext:
 
     def pool_problem(self, pool: Pool, node: NodeView) -> str:
         """Why no device of the pool may be used on a node, or an empty text."""
-        return pool.problem(node, partitionable=self.settings.on("DRAPartitionableDevices"))
+        on = self.settings.on
+        partitionable, grouped = on("DRAPartitionableDevices"), on("DRADeviceCompatibilityGroups")
+        return pool.problem(node, partitionable=partitionable, grouped=grouped)
 
     def other_uses(self, device: DeviceId) -> list[DeviceUse]:
         """The results of other claims that have the device."""

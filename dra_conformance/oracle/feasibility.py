@@ -163,8 +163,10 @@ class _Attempt:
             constraint for claim in self.claims for constraint in claim.spec.devices.constraints
         ]
         self.values: list[list[attributes.Values]] = [[] for _ in self.constraints]
-        self._values_of: dict[tuple[int, int], attributes.Values | None] = {}
+        self._values_of: dict[tuple[int, str, int], attributes.Compared] = {}
         self.left = self._counters_left()
+        # The devices on each counter set: their compatibility groups.
+        self.groups: dict[tuple[PoolId, str], list[frozenset[str]]] = self._groups_in_use()
         self.room = {at: self._room(entry) for at, entry in enumerate(self.devices) if self._shared(entry)}
         self.charged = {at for at, entry in enumerate(self.devices) if self._shared(entry) and self._others(entry.id)}
         self.taken: dict[int, list[tuple[int, int, bool]]] = {}  # device -> (claim, request, admin access)
@@ -205,7 +207,8 @@ class _Attempt:
             ):
                 self.unsure = f"the labels of node {self.node.name or '(any)'} are not known"
             here = list(pool.devices(self.node))
-            if here and (problem := pool.problem(self.node, partitionable=self._partitionable)):
+            grouped = self.settings.on("DRADeviceCompatibilityGroups")
+            if here and (problem := pool.problem(self.node, partitionable=self._partitionable, grouped=grouped)):
                 self.invalid_pools.append(f"pool {pool.title} cannot be used: {problem}")
                 continue
             for entry in here:
@@ -237,6 +240,21 @@ class _Attempt:
                         left[pool_id, counter] -= value
         return left
 
+    def _groups_in_use(self) -> dict[tuple[PoolId, str], list[frozenset[str]]]:
+        found: dict[tuple[PoolId, str], list[frozenset[str]]] = {}
+        if not self.settings.on("DRADeviceCompatibilityGroups"):
+            return found
+        for pool_id in {entry.id[:2] for entry in self.devices if entry.groups}:
+            there = {
+                use.result.id: self.cluster.pool_device(use.claim, use.result)
+                for use in self.cluster.uses_by_pool.get(pool_id, ())
+                if use.claim.key not in self.own_keys
+            }
+            for entry in there.values():
+                for counter_set, groups in entry.groups.items() if entry else ():
+                    found.setdefault((pool_id, counter_set), []).append(groups)
+        return found
+
     def _room(self, entry: PoolDevice) -> dict[str, int]:
         """Return what is left of a shared device's capacity, by qualified name."""
         room = {
@@ -266,7 +284,7 @@ class _Attempt:
             if reason or device_requests.too_small(entry, request, shared=self._shared(entry))[0]:
                 continue
             matching.append(at)
-            if not self._free(entry, request) or not self._attributes_there(at, covering):
+            if not self._free(entry, request) or not self._attributes_there(name, request, at, covering):
                 blocked.add(at)
         if not request.all_devices:
             return _Task(
@@ -300,33 +318,43 @@ class _Attempt:
             return True
         return self._shared(entry) and all(use.result.share_id for use in uses)
 
-    def _attributes_there(self, at: int, constraints: Sequence[int]) -> bool:
-        return all(self._value(number, at) is not None for number in constraints if self._applies(number))
+    def _attributes_there(self, name: str, request: ExactDeviceRequest, at: int, constraints: Sequence[int]) -> bool:
+        there = True
+        for number in filter(self._applies, constraints):
+            found = self._value(number, request, at)
+            if isinstance(found, str):
+                device = "/".join(self.devices[at].id)
+                text = f"device {device}: a derived attribute of request {name} fails, which ends the attempt (DRA-511)"
+                self.doubts.append(f"{text}: {found}")
+            there = there and isinstance(found, frozenset)
+        return there
 
     def _applies(self, number: int) -> bool:
         attribute, match = attributes.attribute_of(self.constraints[number])
         return bool(attribute) and (match or self.settings.on("DRAConsumableCapacity"))
 
-    def _value(self, number: int, at: int) -> attributes.Values | None:
-        key = (number, at)
+    def _value(self, number: int, request: ExactDeviceRequest, at: int) -> attributes.Compared:
+        attribute, _ = attributes.attribute_of(self.constraints[number])
+        key = (number, request.expressions.get(attribute, ""), at)
         if key not in self._values_of:
-            attribute, _ = attributes.attribute_of(self.constraints[number])
             lists = self.settings.on("DRAListTypeAttributes")
-            self._values_of[key] = attributes.values(self.devices[at], attribute, lists=lists)
+            self._values_of[key] = attributes.compared(self.devices[at], request, attribute, lists=lists)
         return self._values_of[key]
 
     def _signatures(self) -> list[object]:
         """Return one signature per device; devices with equal signatures are interchangeable in every solution."""
-        tasks = [set(task.candidates) for options in self.options for task in options]
+        all_tasks = [task for options in self.options for task in options]
+        tasks = [set(task.candidates) for task in all_tasks]
         found: list[object] = []
         for at, entry in enumerate(self.devices):
             # The room of a shared device changes with every pick, so no other device is like it.
             if at in self.room:
                 found.append(at)
                 continue
-            values = tuple(self._value(number, at) for number in range(len(self.constraints)))
+            values = tuple(self._value(number, task.request, at) for task in all_tasks for number in task.constraints)
             counters = frozenset((entry.id[:2], counter, value) for counter, value in entry.consumes.items())
-            found.append((tuple(at in task for task in tasks), values, counters))
+            groups = frozenset(entry.groups.items())
+            found.append((tuple(at in task for task in tasks), values, counters, groups))
         return found
 
     # -- the search ------------------------------------------------------------------------------------------------
@@ -385,7 +413,7 @@ class _Attempt:
                 return False
         elif any(claim == task.claim or self._excludes(was_admin, admin) for claim, _, was_admin in before):
             return False
-        if not all(self._may_join(number, at) for number in task.constraints):
+        if not all(self._may_join(number, task.request, at) for number in task.constraints):
             return False
         needs = self._needs(task, at)
         if at in self.room and any(self.room[at][name] < value for name, value in needs.items()):
@@ -393,12 +421,17 @@ class _Attempt:
         charges = self._charges(at, admin=admin)
         if any(self.left[key] < value for key, value in charges.items()):
             return False
+        grouped = self._grouped(at, charged=bool(charges))
+        if any(not groups.intersection(*self.groups.get(where, ())) for where, groups in grouped.items()):
+            return False
+        for where, groups in grouped.items():
+            self.groups.setdefault(where, []).append(groups)
         for key, value in charges.items():
             self.left[key] -= value
         for name, value in needs.items():
             self.room[at][name] -= value
         for number in task.constraints:
-            if (found := self._value(number, at)) is not None:
+            if isinstance(found := self._value(number, task.request, at), frozenset):
                 self.values[number].append(found)
         self.taken.setdefault(at, []).append((task.claim, position, admin))
         return True
@@ -414,19 +447,29 @@ class _Attempt:
         if not self.taken[at]:
             del self.taken[at]
         for number in task.constraints:
-            if self._value(number, at) is not None:
+            if isinstance(self._value(number, task.request, at), frozenset):
                 self.values[number].pop()
         for name, value in self._needs(task, at).items():
             self.room[at][name] += value
-        for key, value in self._charges(at, admin=admin).items():
+        charges = self._charges(at, admin=admin)
+        for key, value in charges.items():
             self.left[key] += value
+        for counter_set in self._grouped(at, charged=bool(charges)):
+            self.groups[counter_set].pop()
 
-    def _may_join(self, number: int, at: int) -> bool:
+    def _grouped(self, at: int, *, charged: bool) -> dict[tuple[PoolId, str], frozenset[str]]:
+        """Return the compatibility groups that a pick brings to counter sets; none if it is not charged."""
+        if not charged or not self.settings.on("DRADeviceCompatibilityGroups"):
+            return {}
+        entry = self.devices[at]
+        return {(entry.id[:2], counter_set): groups for counter_set, groups in entry.groups.items()}
+
+    def _may_join(self, number: int, request: ExactDeviceRequest, at: int) -> bool:
         if not self._applies(number):
             return True
-        found = self._value(number, at)
+        found = self._value(number, request, at)
         match = attributes.attribute_of(self.constraints[number])[1]
-        return found is not None and attributes.satisfied([*self.values[number], found], match=match)
+        return isinstance(found, frozenset) and attributes.satisfied([*self.values[number], found], match=match)
 
     def _needs(self, task: _Task, at: int) -> dict[str, int]:
         """Return what a pick consumes of a shared device's capacity, by qualified name."""

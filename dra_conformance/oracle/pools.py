@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
-from dra_api.cel import CelError, DeviceView, compile_selector
+from dra_api.cel import CelError, DeviceView, compile_selector, derive_attribute
 from dra_conformance.oracle.nodes import NodeAccess, NodeView, node_access
 from dra_conformance.oracle.schema import Device, ResourceSlice, Taint
 
@@ -27,6 +28,7 @@ class PoolDevice:
     resource_slice: ResourceSlice
     taints: tuple[Taint, ...]
     _matches: dict[str, bool | str] = field(default_factory=dict, repr=False)
+    _derived: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def driver(self) -> str:
@@ -64,6 +66,28 @@ class PoolDevice:
                 known = str(error)
             self._matches[expression] = known
         return known
+
+    def derive(self, expression: str) -> dict[str, Any] | str:
+        """Return the value of a derived attribute as a v1.DeviceAttribute, or why its evaluation fails."""
+        if expression not in self._derived:
+            try:
+                self._derived[expression] = derive_attribute(expression, self._view)
+            except CelError as error:
+                self._derived[expression] = str(error)
+        found: dict[str, Any] | str = self._derived[expression]
+        return found
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether the device has compatibility groups on a counter set."""
+        return any(entry.compatibility_groups for entry in self.device.consumes_counters)
+
+    @cached_property
+    def groups(self) -> dict[str, frozenset[str]]:
+        """The compatibility groups of the device by counter set; without groups, a set of "" (no name of a group)."""
+        return {
+            entry.counter_set: frozenset(entry.compatibility_groups or [""]) for entry in self.device.consumes_counters
+        }
 
     @cached_property
     def _view(self) -> DeviceView:
@@ -141,13 +165,16 @@ class Pool:
                         return f"device {entry.device.name} consumes the unknown counter {counter_set}/{counter}"
         return ""
 
-    def problem(self, node: NodeView, *, partitionable: bool = True) -> str:
+    def problem(self, node: NodeView, *, partitionable: bool = True, grouped: bool = True) -> str:
         """Return why no device of the pool may be used on a node, or an empty text (DRA-146, DRA-149, DRA-194).
 
         Device names must be unique over all devices of the slices that the node can use, including devices that
         perDeviceNodeSelection assigns to other nodes: results refer to devices by pool and name alone. If
-        `partitionable` is false, slices with perDeviceNodeSelection or counters are ignored, as the scheduler does.
+        `partitionable` is false, slices with perDeviceNodeSelection or counters are ignored, as the scheduler does. If
+        `grouped` is false, a device with compatibility groups makes the pool incomplete (DRA-507).
         """
+        if not grouped and any(entry.has_groups for found in self.by_name.values() for entry in found):
+            return "a device has compatibility groups, which need DRADeviceCompatibilityGroups"
         if not self.complete:
             expected = max(self.counts)
             return f"{len(self.current)} of {expected} slices of generation {self.generation} are published"

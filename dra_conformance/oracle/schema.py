@@ -139,6 +139,7 @@ class Consumption(_ApiStruct, frozen=True, kw_only=True):
 
     counter_set: Name
     counters: dict[str, Counter] = {}
+    compatibility_groups: list[str] = []
 
 
 class Device(_ApiStruct, frozen=True, kw_only=True):
@@ -227,6 +228,13 @@ class CapacityRequests(_ApiStruct, frozen=True, kw_only=True):
     requests: dict[str, Quantity] = {}
 
 
+class DerivedAttribute(_ApiStruct, frozen=True, kw_only=True):
+    """One entry of `derivedAttributes`: an attribute for constraints that a CEL expression computes (1.37)."""
+
+    name: Name
+    expression: str
+
+
 class ExactDeviceRequest(_ApiStruct, frozen=True, kw_only=True):
     """An ExactDeviceRequest or a DeviceSubRequest; `name` is empty in an ExactDeviceRequest.
 
@@ -241,6 +249,12 @@ class ExactDeviceRequest(_ApiStruct, frozen=True, kw_only=True):
     admin_access: bool = False
     tolerations: list[Toleration] = []
     capacity: CapacityRequests = CapacityRequests()
+    derived_attributes: list[DerivedAttribute] = []
+
+    @cached_property
+    def expressions(self) -> dict[str, str]:
+        """The expressions of derived attributes by name."""
+        return {one.name: one.expression for one in self.derived_attributes}
 
     @property
     def all_devices(self) -> bool:

@@ -165,6 +165,8 @@ def _(world: World, pod: str, node: str, phase: str) -> None:
     """The containers of a running pod end by themselves, all with success or all with an error."""
     if phase not in ("Succeeded", "Failed"):
         raise SpecificationError(f"{world.scenario.where}: a pod ends as Succeeded or Failed, not {phase}")
+    if world.get(PODS, pod)["spec"].get("restartPolicy", "Always") == "Always":
+        raise SpecificationError(f"{world.scenario.where}: a kubelet starts pod {pod} again, by its restart policy")
     world.node(node).kubelet.finish_pod(world.namespace, pod, phase)  # type: ignore[arg-type]
 
 

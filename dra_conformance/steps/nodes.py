@@ -181,7 +181,7 @@ def _(world: World, node: str) -> None:
 
 @when("{seconds:d} seconds pass")
 def _(world: World, seconds: int) -> None:
-    """Advance the clock, and wait until what was due is done; with a program outside this process, wait in real time."""
+    """Advance the clock, and wait until what was due is done; if a program is judged, wait in real time."""
     if world.uses_real_time:
         world.clock.wait(threading.Event(), seconds)  # its clock runs already; waiting for idle first would add to it
     else:

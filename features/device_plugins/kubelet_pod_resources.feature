@@ -63,7 +63,8 @@ Feature: The kubelet shows the devices of pods in the PodResources API
 
   @DP-105b @component:claim-controller @gate:DRAResourceClaimDeviceStatus
   Scenario: Device status and PodResources follow a claim from Prepare to Unprepare
-    Given a scripted driver "sim" on "n1"
+    Given new pods have the restart policy "Never"
+    And a scripted driver "sim" on "n1"
     And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
     And "metadata.finalizers" of the ResourceClaim "a" is set to [resource.kubernetes.io/delete-protection]

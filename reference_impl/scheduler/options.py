@@ -90,6 +90,8 @@ _FIELDS: Mapping[str, str] = {
     "ConsumableCapacity": "consumable_capacity",
     "ListTypeAttributes": "list_attributes",
     "FractionalCapacityRange": "fractional_ranges",
+    "CompatibilityGroups": "compatibility_groups",
+    "DerivedAttributes": "derived_attributes",
 }
 
 

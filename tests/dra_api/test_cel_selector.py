@@ -18,6 +18,7 @@ from dra_api.cel import (
     compile_rule,
     compile_selector,
     cost_of_derived_attribute,
+    derive_attribute,
 )
 
 DRIVER = "gpu.example.com"
@@ -373,3 +374,28 @@ def test_result_of_a_derived_attribute(expression: str, lists: bool, refused: st
     except CelCompileError as error:
         message = error.message
     assert message == refused
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("1", {"int": 1}),
+        ("device.driver", {"string": DRIVER}),
+        (f"{HERE}.healthy", {"bool": True}),
+        ("semver('1.2.3')", {"version": "1.2.3"}),
+        (f"[{HERE}.index, {HERE}.index]", {"ints": [3, 3]}),
+        ("[semver('1.2.3')]", {"versions": ["1.2.3"]}),
+        ("['a'].filter(one, false)", {"strings": []}),
+    ],
+)
+def test_a_derived_attribute_has_the_form_of_a_published_one(expression: str, expected: dict[str, object]) -> None:
+    assert derive_attribute(expression, VIEW) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [(f"{HERE}.absent", "no such key: absent"), (f"[{HERE}.index, {HERE}.model]", "int, string")],
+)
+def test_a_derived_attribute_that_cannot_be_computed(expression: str, message: str) -> None:
+    with pytest.raises(CelRuntimeError, match=message):
+        derive_attribute(expression, VIEW)

@@ -261,6 +261,60 @@ def test_shared_counters() -> None:
     assert "DRA-199" in rules_broken(counted("80"), gates_off=frozenset({"DRAPartitionableDevices"}))
 
 
+@pytest.mark.parametrize(
+    ("groups", "broken"),
+    [
+        ((["a"], ["a", "b"]), set()),
+        (([], []), set()),
+        ((["a"], ["b"]), {"DRA-498"}),
+        ((["a"], []), {"DRA-498"}),
+    ],
+)
+def test_compatibility_groups(groups: tuple[list[str], list[str]], broken: set[str]) -> None:
+    from dra_conformance.oracle import could_be_allocated
+
+    scene = counted("80")
+    for half, names in zip(scene.slices[1]["spec"]["devices"], groups, strict=True):
+        half["consumesCounters"][0]["compatibilityGroups"] = names
+    assert rules_broken(scene) == broken
+    off = rules_broken(scene, gates_off=frozenset({"DRADeviceCompatibilityGroups"}))
+    assert off == ({"DRA-507"} if any(groups) else set())
+    first = scene.claims[0]
+    del first["status"]
+    answer = could_be_allocated(scene.case("c"))
+    assert answer.verdict == ("no" if broken else "yes")
+
+
+def derived(expression: str, *values: Obj) -> Scene:
+    """A claim whose devices have these places, compared by an attribute that it derives from them."""
+    gpus = [device(f"d{at}") for at in range(len(values))]
+    for gpu, value in zip(gpus, values, strict=True):
+        gpu["attributes"] |= {"place": value} if value else {}
+    request = exactly(
+        "r", "gpu", count=len(values), derivedAttributes=[{"name": "derived.test/place", "expression": expression}]
+    )
+    made = claim("c", request, constraints=[{"matchAttribute": "derived.test/place"}])
+    made = allocated(made, *(result(f"d{at}") for at in range(len(values))))
+    return scene_of([resource_slice("s", gpus, pool="n1", nodeName="n1")], made)
+
+
+_PLACE = f'device.attributes["{DRIVER}"].place'
+
+
+@pytest.mark.parametrize(
+    ("scene", "broken"),
+    [
+        (derived(_PLACE, {"int": 1}, {"int": 1}), set()),
+        (derived(_PLACE, {"int": 1}, {"int": 2}), {"DRA-168"}),
+        (derived(_PLACE, {"int": 1}, {"string": "1"}), {"DRA-168"}),
+        (derived(f"{_PLACE} / 2", {"int": 2}, {"int": 3}), set()),
+        (derived(_PLACE, {"int": 1}, {}), {"DRA-511"}),
+    ],
+)
+def test_derived_attributes(scene: Scene, broken: set[str]) -> None:
+    assert rules_broken(scene) == broken
+
+
 def test_admin_access_takes_no_counter() -> None:
     scene = counted("40")
     scene.claims[1]["spec"]["devices"]["requests"][0]["exactly"]["adminAccess"] = True

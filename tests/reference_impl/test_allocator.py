@@ -19,6 +19,7 @@ from scheduling_builders import (
     sub,
 )
 
+from dra_api.objects import Obj
 from reference_impl.scheduler.allocator import AllocationError, Features
 
 NODE_SELECTOR_A = {
@@ -440,15 +441,26 @@ def test_partitions_need_the_feature():
         assert "consumes shared counters, which requires" in world.allocate(claim(wish)).reason
 
 
-def test_a_pool_with_compatibility_groups_is_incomplete():
-    partition = device("p", counters={"s": {"m": "1Gi"}})
-    partition["consumesCounters"][0]["compatibilityGroups"] = ["x"]
+def grouped(name: str, *groups: str) -> Obj:
+    found = device(name, counters={"s": {"m": "1Gi"}})
+    found["consumesCounters"][0]["compatibilityGroups"] = [*groups]
+    return found
+
+
+def on_one_set(*devices: Obj) -> list[Obj]:
+    return [
+        resource_slice("a", node="node-a", count=2, counter_sets={"s": {"m": "9Gi"}}),
+        resource_slice("b", [*devices], node="node-a", count=2),
+    ]
+
+
+def test_without_the_feature_a_pool_with_compatibility_groups_is_incomplete():
     slices = [
         resource_slice("a", node="node-a", count=3, counter_sets={"s": {"m": "2Gi"}}),
-        resource_slice("b", [partition], node="node-a", count=3),
+        resource_slice("b", [grouped("p", "x")], node="node-a", count=3),
         resource_slice("c", [device("beside")], node="node-a", count=3),
     ]
-    world = World(*slices, gpus(1))
+    world = World(*slices, gpus(1), features=Features(compatibility_groups=False))
     assert picked(world.take(claim(request()))) == ["gpu=d0"]
     reason = world.allocate(claim(request())).reason
     assert "2 of 3 slices of generation 1 are published without compatibilityGroups" in reason
@@ -456,14 +468,35 @@ def test_a_pool_with_compatibility_groups_is_incomplete():
         world.allocate(claim(all_request()))
 
 
-def test_derived_attributes_are_refused():
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        ([["a"], ["b"], ["b", "a"]], ["p0", "p2"]),
+        ([["a", "b"], ["b", "c"], ["a"]], ["p0", "p1"]),
+        ([[], ["a"], []], ["p0", "p2"]),
+        ([["a"], [], ["b"]], []),
+    ],
+)
+def test_devices_of_one_counter_set_have_a_group_in_common(groups: list[list[str]], expected: list[str]):
+    world = World(*on_one_set(*(grouped(f"p{at}", *names) for at, names in enumerate(groups))))
+    found = world.allocate(claim(request(count=2)))
+    assert picked(found) == [f"gpu={name}" for name in expected] if expected else not found
+
+
+def test_compatibility_groups_are_given_back():
+    # The first device leads to no second one; going back must forget its group.
+    world = World(*on_one_set(grouped("p0", "a"), grouped("p1", "b"), grouped("p2", "b")))
+    assert picked(world.allocate(claim(request(count=2)))) == ["gpu=p1", "gpu=p2"]
+
+
+def test_without_the_feature_derived_attributes_are_refused():
     derived = [{"name": "derived.example.com/n", "expression": "1"}]
     for wish in (
         request(derivedAttributes=derived),
         first_available("gpu", sub("a"), sub("b", derivedAttributes=derived)),
     ):
-        with pytest.raises(AllocationError, match="derivedAttributes need DRADerivedAttributes"):
-            World(gpus(2)).allocate(claim(wish))
+        with pytest.raises(AllocationError, match="derivedAttributes are used, but the feature is disabled"):
+            World(gpus(2), features=Features(derived_attributes=False)).allocate(claim(wish))
 
 
 def test_devices_whose_node_operations_are_skipped_are_not_allocated():

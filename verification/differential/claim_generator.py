@@ -32,7 +32,7 @@ _FAILING = (
     "device.nothing",
     "1 +",
 )
-_ATTRIBUTES = (f"{GPU}/n", f"{GPU}/m", f"{GPU}/s", f"{GPU}/v", f"{GPU}/q", f"{GPU}/ok", "other.example.com/x")
+ATTRIBUTES = (f"{GPU}/n", f"{GPU}/m", f"{GPU}/s", f"{GPU}/v", f"{GPU}/q", f"{GPU}/ok", "other.example.com/x")
 _LISTED = (f"{GPU}/l", f"{GPU}/n")
 # The last two are for ranges with steps: a fraction, and a number beyond 64 bits.
 _AMOUNTS = ("1Gi", "512Mi", "600Mi", "1536Mi", "2Gi", "3Gi", "0", "5Gi", "700m", "10E")
@@ -152,7 +152,7 @@ def constraint(dice: Dice, aspects: Aspects, requests: Sequence[Obj]) -> Obj:
     names = [entry["name"] for entry in requests]
     names += [f"{entry['name']}/{sub['name']}" for entry in requests for sub in entry.get("firstAvailable") or ()]
     # Twice, so that constraints meet lists often enough.
-    pool = _ATTRIBUTES + (_LISTED * 2 if "lists" in aspects else ())
+    pool = ATTRIBUTES + (_LISTED * 2 if "lists" in aspects else ())
     found: Obj = {f"{kind}Attribute": dice.pick(pool)}
     if dice.one_in(2):
         found["requests"] = dice.some(names, 1, 3)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dra_api.feature_gates import ALLOCATOR_FEATURES
 from dra_api.objects import Obj
-from verification.differential import claim_generator, cluster, edits, history
+from verification.differential import alpha, claim_generator, cluster, edits, history
 from verification.differential.rng import Dice
 
-FEATURES = tuple(ALLOCATOR_FEATURES)
+# Those of `alpha` are added to a case afterwards.
+FEATURES = tuple(name for name in ALLOCATOR_FEATURES if name not in alpha.FEATURES)
 _STABLE = FEATURES[:4]
 _RELEASE = FEATURES[:6]  # enabled by default in kube-scheduler 1.37
 _SETS = (_RELEASE, _RELEASE, _RELEASE, FEATURES, FEATURES, FEATURES, _STABLE, ())

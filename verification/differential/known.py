@@ -21,6 +21,7 @@ from verification.differential.compare import OTHER_PICKS, Disagreement
 ENTRIES = Path(__file__).with_name("known.yaml")
 Predicate: TypeAlias = Callable[[Obj, Disagreement], bool]
 _NEWEST = 37
+_DERIVED_FAILED = "evaluate derived attribute"
 _BREACH = "a claim constraint would not be satisfied"
 # The features that upstream's stable and incubating allocators support.
 _STABLE = frozenset({"AdminAccess", "PrioritizedList", "PartitionableDevices", "DeviceTaints"})
@@ -181,6 +182,8 @@ def selector_evaluated_on_other_nodes_device(case: Obj, found: Disagreement) -> 
 
 def all_with_constraint(case: Obj, found: Disagreement) -> bool:
     """An `All` request under a constraint is an error upstream, depending on the order of the search."""
+    if _DERIVED_FAILED in found.upstream.message and found.reference.outcome == "unallocatable":
+        return any(request.get("allocationMode") == "All" for request in device_requests(case))
     return _BREACH in found.upstream.message or (_BREACH in found.reference.message and goes_on(found))
 
 
@@ -280,7 +283,10 @@ def overcommitted_counters(case: Obj, found: Disagreement) -> bool:
 def first_of_a_constraint_is_not_checked(case: Obj, found: Disagreement) -> bool:
     """With list attributes off, the first device under a constraint may have a list; only the second is refused."""
     return (
-        gets_on(found) and variant(case) != "experimental" and any(True for _ in constraints(case)) and has_lists(case)
+        gets_on(found)
+        and not case["features"].get("ListTypeAttributes")
+        and any(True for _ in constraints(case))
+        and (has_lists(case) or any(request.get("derivedAttributes") for request in device_requests(case)))
     )
 
 
@@ -305,8 +311,8 @@ def pools_of(case: Obj) -> Iterator[tuple[tuple[str, str], int, int]]:
 
 
 def cel_failed(message: str) -> bool:
-    """Whether a message is about a selector that failed."""
-    return "CEL runtime error" in message or "CEL compile error" in message
+    """Whether a message is about a selector or a derived attribute that failed."""
+    return "CEL runtime error" in message or "CEL compile error" in message or _DERIVED_FAILED in message
 
 
 PREDICATES: dict[str, Predicate] = {

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from reference_impl.scheduler.allocator import explain, results, selectors
+from reference_impl.scheduler.allocator import derived, explain, results, selectors
 from reference_impl.scheduler.allocator.inventory import NodeInventory, bits
 from reference_impl.scheduler.allocator.model import (
     MAX_RESULTS,
@@ -65,8 +65,8 @@ def check_claim(claim: Claim, classes: Classes, features: Features) -> None:
                 raise AllocationError(f"{where}: admin access is requested, but the feature is disabled")
             if sub.capacity and not features.consumable_capacity:
                 raise AllocationError(f"{where}: capacity is requested, but the feature is disabled")
-            if sub.derives_attributes:
-                raise AllocationError(f"{where}: derivedAttributes need DRADerivedAttributes, which is not implemented")
+            if sub.derived and not features.derived_attributes:
+                raise AllocationError(f"{where}: derivedAttributes are used, but the feature is disabled")
     for constraint in claim.constraints:
         if not constraint.kind:
             raise AllocationError(f"claim {claim.key}: a constraint is neither matchAttribute nor distinctAttribute")
@@ -182,7 +182,16 @@ class Allocator:
             mask = matched.mask & ~inventory.repelling(sub) & ~inventory.barred
             mask &= ~inventory.too_small(sub)
             shares = inventory.consumption(sub) if mask & inventory.shareable else None
-            return Task(claim_number, sub, sub.count, mask, matched.failed, constraints=constraints, consumption=shares)
+            return Task(
+                claim_number,
+                sub,
+                sub.count,
+                mask,
+                matched.failed,
+                fails=self._fails(inventory, sub, mask, constraints),
+                constraints=constraints,
+                consumption=shares,
+            )
         refuse_unusable_pools(inventory, claim, sub)
         if matched.failed:
             task = Task(claim_number, sub, 0, matched.mask, matched.failed)
@@ -195,9 +204,18 @@ class Allocator:
             sub,
             wanted.bit_count(),
             0 if blocked else wanted,
+            fails=not blocked and self._fails(inventory, sub, wanted, constraints),
             everything=True,
             constraints=constraints,
         )
+
+    def _fails(self, inventory: NodeInventory, sub: SubRequest, mask: int, constraints: Iterable[int]) -> bool:
+        """Return whether a derived attribute that a constraint needs fails on a device that the request may take."""
+        if not sub.derived:
+            return False
+        attributes = [self._constraints[number].attribute for number in constraints]
+        devices = [inventory.devices[position] for position in bits(mask)]
+        return derived.fails(devices, sub, attributes, self.features)
 
     # -- alternatives ----------------------------------------------------------------------------------------------
 
@@ -248,7 +266,7 @@ class Allocator:
         """Return the tasks of a beginning: what is chosen, and of each later request what all its alternatives need."""
         tasks = [alternatives[number].task for alternatives, number in zip(options, chosen, strict=False)]
         for alternatives in options[len(chosen) :]:
-            if any(option.task.failed for option in alternatives):
+            if any(option.task.failed or option.task.fails for option in alternatives):
                 break  # whether the search reaches it decides between "no" and an error
             common = alternatives[0].task if len(alternatives) == 1 else least_of(alternatives, problem.inventory)
             if common is not None:
@@ -336,13 +354,13 @@ def exceeds_limit(devices: int) -> bool:
 def out_of_reach(problem: Problem, tasks: Sequence[Task]) -> bool:
     """Return whether some request has fewer free devices than it needs: the most frequent case and the cheapest check.
 
-    False if a selector failed or an `All` request is constrained, because the result then depends on the order of the
-    search.
+    False if a selector or derived attribute fails, or an `All` request is constrained, because the result then depends
+    on the order of the search.
     """
     free = ~problem.busy
     short = False
     for task in tasks:
-        if task.failed or (task.everything and task.constraints):
+        if task.failed or task.fails or (task.everything and task.constraints):
             return False
         mask = task.mask if task.request.admin_access else task.mask & free
         short = short or mask.bit_count() < task.count

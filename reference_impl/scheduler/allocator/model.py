@@ -253,7 +253,7 @@ class SubRequest:
     """One request or subrequest.
 
     `name` is `request`, or `request/subrequest`; `count` is unused when `all_devices`; `capacity` maps the capacity
-    names of `capacity.requests`, as written, to quantities. `derives_attributes`: it has `derivedAttributes`.
+    names of `capacity.requests`, as written, to quantities; `derived` the names of `derivedAttributes` to expressions.
     """
 
     name: str
@@ -266,7 +266,7 @@ class SubRequest:
     tolerations: tuple[Obj, ...]
     capacity: tuple[tuple[str, Quantity], ...]
     mode: str
-    derives_attributes: bool = False
+    derived: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +333,7 @@ def _subrequest(raw: Obj, *, name: str, parent: str) -> SubRequest:
             for key, value in ((raw.get("capacity") or {}).get("requests") or {}).items()
         ),
         mode=mode,
-        derives_attributes=bool(raw.get("derivedAttributes")),
+        derived={str(one["name"]): str(one["expression"]) for one in raw.get("derivedAttributes") or ()},
     )
 
 
@@ -383,6 +383,8 @@ class Features:
     list_attributes: bool = True
     readable_lists: bool = True
     fractional_ranges: bool = True
+    compatibility_groups: bool = True
+    derived_attributes: bool = True
     extended_resources: bool = True
 
 

@@ -29,7 +29,8 @@ class NodePool:
     `devices` are those usable on the node, in slice and list order; `counters` are the pool's counter totals in
     billionths; `by_name` has every current device of the pool on any node, for the consumption of allocated ones.
     `has_binding_conditions` is true if a slice for the node has a device with binding conditions, even one that is not
-    usable there: upstream orders its pools by this.
+    usable there: upstream orders its pools by this. `has_compatibility_groups`: a device of the pool, on any node, has
+    some.
     """
 
     id: PoolId
@@ -39,6 +40,7 @@ class NodePool:
     counters: Mapping[tuple[str, str], int]
     by_name: Mapping[str, Device]
     has_binding_conditions: bool
+    has_compatibility_groups: bool = False
 
 
 def newest_generation(slices: Sequence[Slice]) -> int:
@@ -120,18 +122,19 @@ def usable_features(item: Slice, features: Features) -> bool:
     return features.partitionable_devices or not (item.per_device or item.counter_sets)
 
 
-def counts(item: Slice) -> bool:
-    """Return whether a slice is one of its pool: without those with compatibility groups, which this scheduler does
-    not support, the pool is incomplete (DRA-507).
+def counts(item: Slice, features: Features) -> bool:
+    """Return whether a slice is one of its pool. While the feature is off, those with compatibility groups are not, and
+    so the pool is incomplete (DRA-507).
     """
-    return not item.has_compatibility_groups
+    return features.compatibility_groups or not item.has_compatibility_groups
 
 
 def view_pool(slices: Sequence[Slice], node: NodeFacts, features: Features) -> NodePool | None:
     """Return one pool (all its slices, any generation) for `node`, or None if it offers nothing there."""
     generation = newest_generation(slices)
     current = sorted(
-        (item for item in slices if item.generation == generation and counts(item)), key=lambda item: item.name
+        (item for item in slices if item.generation == generation and counts(item, features)),
+        key=lambda item: item.name,
     )
     offered = [item for item in current if usable_features(item, features) and offered_to(item, node)]
     if not offered:
@@ -140,8 +143,8 @@ def view_pool(slices: Sequence[Slice], node: NodeFacts, features: Features) -> N
     if not is_complete(current):
         wanted = max(item.slice_count for item in current)
         reason = f"{len(current)} of {wanted} slices of generation {generation} are published"
-        if not all(counts(item) for item in slices if item.generation == generation):
-            reason += " without compatibilityGroups, which this scheduler does not support"
+        if not all(counts(item, features) for item in slices if item.generation == generation):
+            reason += " without compatibilityGroups, which need the feature gate DRADeviceCompatibilityGroups"
         return NodePool(identity, "incomplete", reason, (), {}, {}, has_binding_conditions=False)
     listed = [device for item in offered for device in item.devices]
     devices = tuple(device for device in listed if device_offered_to(device, node))
@@ -159,7 +162,8 @@ def view_pool(slices: Sequence[Slice], node: NodeFacts, features: Features) -> N
     # Only counters need devices of other nodes: an allocated one there consumes from them too.
     by_name = {device.id.device: device for item in current for device in item.devices} if counters else {}
     waits = any(device.binding_conditions for device in listed)
-    return NodePool(identity, "complete", "", devices, counters, by_name, waits)
+    groups = any(item.has_compatibility_groups for item in current)
+    return NodePool(identity, "complete", "", devices, counters, by_name, waits, groups)
 
 
 def order(pools: Iterable[NodePool]) -> list[NodePool]:

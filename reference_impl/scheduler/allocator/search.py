@@ -14,10 +14,18 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from reference_impl.scheduler.allocator import constraints, counters, matching
+from reference_impl.scheduler.allocator import compatibility, constraints, counters, derived, matching
 from reference_impl.scheduler.allocator.inventory import Consumption, NodeInventory, bits
 from reference_impl.scheduler.allocator.matching import Need
-from reference_impl.scheduler.allocator.model import AllocationError, Claim, Constraint, Features, PoolId, SubRequest
+from reference_impl.scheduler.allocator.model import (
+    AllocationError,
+    Claim,
+    Constraint,
+    Device,
+    Features,
+    PoolId,
+    SubRequest,
+)
 from reference_impl.scheduler.allocator.taken import Shares, Taken
 
 _NOTHING: Mapping[str, int] = {}
@@ -32,8 +40,9 @@ class SearchLimit(AllocationError):
 class Task(msgspec.Struct, frozen=True, gc=False):
     """One (sub)request to serve: `count` devices of `mask`, or exactly those of `mask` when `everything`.
 
-    `failed` are devices on which a selector failed; meeting one ends the search. `constraints` are positions in the
-    search's list of constraints. `consumption` is what a pick takes of a shared device, by position.
+    `failed` are devices on which a selector failed; meeting one ends the search. `fails`: a derived attribute that a
+    constraint needs fails on some device, which ends the search where the constraint needs it. `constraints` are
+    positions in the search's list of constraints. `consumption` is what a pick takes of a shared device, by position.
     """
 
     claim: int
@@ -41,6 +50,7 @@ class Task(msgspec.Struct, frozen=True, gc=False):
     count: int
     mask: int
     failed: int = 0
+    fails: bool = False
     everything: bool = False
     constraints: tuple[int, ...] = ()
     consumption: Consumption | None = None
@@ -57,6 +67,7 @@ class Task(msgspec.Struct, frozen=True, gc=False):
             and not other.everything
             and self.request.admin_access == other.request.admin_access
             and self.request.capacity == other.request.capacity
+            and self.request.derived == other.request.derived
         )
 
 
@@ -71,6 +82,7 @@ class Problem:
     features: Features
     busy: int = 0
     left: dict[PoolId, dict[tuple[str, str], int]] = field(default_factory=dict)
+    groups: dict[PoolId, compatibility.State] = field(default_factory=dict)
     steps: int = MAX_STEPS
 
     def __post_init__(self) -> None:
@@ -78,6 +90,8 @@ class Problem:
         for pool in self.inventory.pools:
             if pool.counters:
                 self.left[pool.id] = counters.available(pool, self.taken.names(pool.id))
+                if self.features.compatibility_groups and pool.has_compatibility_groups:
+                    self.groups[pool.id] = compatibility.in_use(pool, self.taken.names(pool.id))
 
 
 class FailedDevice(Exception):
@@ -122,6 +136,9 @@ class Search:
         self._used = 0
         self._used_by_claim = [0] * len(problem.claims)
         self._left = {pool: dict(left) for pool, left in problem.left.items()}
+        self._groups = dict(problem.groups)
+        # What `_groups` was before each pick that changed it, to go back.
+        self._former_groups: list[compatibility.State] = []
         self._extra: dict[int, Shares] = {}
         self._picked: list[list[int]] = [[] for _ in tasks]
         self._exact = [number for number, task in enumerate(tasks) if not task.everything]
@@ -129,6 +146,12 @@ class Search:
             [number for number in self._exact if position in tasks[number].constraints]
             for position in range(len(problem.constraints))
         ]
+        self._derives = [
+            any(constraint.attribute in tasks[number].request.derived for number in self._covering(position))
+            for position, constraint in enumerate(problem.constraints)
+        ]
+        # Where an evaluation fails, the order of the search decides between "no" and an error: nothing is cut short.
+        self._may_fail = any(task.fails for task in tasks)
         self._class_of: dict[int, object] = {}
         self._dead: set[object] = set()
         # Devices that `All` requests behind a task take: they are given, but not yet met when the task's turn comes.
@@ -137,6 +160,13 @@ class Search:
             for number in self._exact:
                 later = tasks[number + 1 :]
                 self._taken_later[number] = union_of(other.mask for other in later if other.everything)
+
+    def _covering(self, position: int) -> list[int]:
+        """Return the tasks that a constraint covers."""
+        return [number for number, task in enumerate(self._tasks) if position in task.constraints]
+
+    def _offered(self, task: Task, position: int, attribute: str) -> constraints.Values | AllocationError | None:
+        return derived.values(self._inventory.devices[position], task.request, attribute, self._problem.features)
 
     # -- the way through -------------------------------------------------------------------------------------------
 
@@ -158,7 +188,7 @@ class Search:
             if number == blocked or (failed and task.everything):
                 Search(self._problem, self._tasks[:number], barrier=True).run()
                 return
-            failed = failed or bool(task.failed)
+            failed = failed or bool(task.failed) or task.fails
 
     def _place_others(self) -> list[list[int]] | None:
         """Choose devices for the requests that leave a choice, level by level."""
@@ -230,13 +260,17 @@ class Search:
                     return number
                 if not self._within_capacity(task, position):
                     return number
-                states = self._constrained(task, position)
+                failure: Exception = ConstraintBreach(task, position)
+                try:
+                    states = self._constrained(task, position)
+                except AllocationError as error:
+                    states, failure = None, error
                 if states is None:
                     # An error of the claim only if the search reaches this device: search up to it without constraints.
                     unconstrained = msgspec.structs.replace(task, constraints=())
                     if Search(self._problem, [*self._tasks[:number], unconstrained]).run() is None:
                         return number
-                    raise ConstraintBreach(task, position)
+                    raise failure
                 self._take(number, position, states)
         return None
 
@@ -307,7 +341,9 @@ class Search:
         device = self._inventory.devices[position]
         if not device.counters or not counters.charged(task.request) or self._charged_already(position):
             return True
-        return counters.fits(device, self._left[device.id.pool_id])
+        groups = self._groups.get(device.id.pool_id)
+        compatible = groups is None or compatibility.admits(device, groups)
+        return compatible and counters.fits(device, self._left[device.id.pool_id])
 
     def _charged_already(self, position: int) -> bool:
         """Return whether a shared device is charged already: only its first use is (DRA-211)."""
@@ -336,14 +372,18 @@ class Search:
         return shares.amounts if shares else _NOTHING
 
     def _constrained(self, task: Task, position: int) -> list[constraints.State] | None:
-        """Return the constraints' states with this device, or None when one forbids it."""
+        """Return the constraints' states with this device, or None when one forbids it.
+
+        Raises AllocationError if a derived attribute cannot be evaluated.
+        """
         if not task.constraints:
             return self._states
-        device = self._inventory.devices[position]
         states = list(self._states)
         for number in task.constraints:
             constraint = self._problem.constraints[number]
-            offered = constraints.values(device, constraint.attribute, self._problem.features)
+            offered = self._offered(task, position, constraint.attribute)
+            if isinstance(offered, AllocationError):
+                raise AllocationError(f"claim {self._problem.claims[task.claim].key}, {offered}")
             if offered is None:
                 return None
             allowed, states[number] = constraints.add(constraint, states[number], offered)
@@ -359,6 +399,7 @@ class Search:
         # Before `_share`, because `_charged_already` must not count this very pick.
         if device.counters and counters.charged(task.request) and not self._charged_already(position):
             counters.take(device, self._left[device.id.pool_id])
+            self._join(device)
         if self._inventory.shareable >> position & 1:
             self._share(task, position, 1)
             return
@@ -380,6 +421,15 @@ class Search:
         # After `_share`: the counters are returned only if no other pick uses the device.
         if device.counters and counters.charged(task.request) and not self._charged_already(position):
             counters.give_back(device, self._left[device.id.pool_id])
+            if device.id.pool_id in self._groups:
+                self._groups[device.id.pool_id] = self._former_groups.pop()
+
+    def _join(self, device: Device) -> None:
+        """Let the device share counter sets with those of its groups; picks are undone in the reverse order."""
+        groups = self._groups.get(device.id.pool_id)
+        if groups is not None:
+            self._former_groups.append(groups)
+            self._groups[device.id.pool_id] = compatibility.joined(device, groups)
 
     def _share(self, task: Task, position: int, sign: int) -> None:
         if task.request.admin_access:
@@ -407,17 +457,25 @@ class Search:
                 known = (
                     tuple((bool(task.mask & bit), bool(task.failed & bit)) for task in self._tasks),
                     bool(self._problem.busy & bit),
-                    tuple(
-                        constraints.values(device, constraint.attribute, self._problem.features)
-                        for constraint in self._problem.constraints
-                    ),
+                    tuple(self._compared(number, position) for number in range(len(self._problem.constraints))),
                     (device.id.pool_id, frozenset(device.counters.items())) if device.counters else None,
+                    frozenset(compatibility.groups_of(device).items()) if device.counters else None,
                 )
             self._class_of[position] = known
         return known
 
+    def _compared(self, number: int, position: int) -> object:
+        """Return what a constraint compares of a device: with derived attributes, one value for each covered task."""
+        attribute = self._problem.constraints[number].attribute
+        if not self._derives[number]:
+            return constraints.values(self._inventory.devices[position], attribute, self._problem.features)
+        found = [self._offered(self._tasks[task], position, attribute) for task in self._covering(number)]
+        return position if any(isinstance(one, AllocationError) for one in found) else tuple(found)
+
     def _hopeless(self, number: int, nth: int, after: int) -> bool:
         """Return whether counting alone shows that the remaining picks cannot all be made."""
+        if self._may_fail:
+            return False
         remaining: list[tuple[int, Need]] = []
         unused: dict[tuple[int, bool], int] = {}
         for other in self._exact:
@@ -441,7 +499,7 @@ class Search:
         reached = remaining[-1][0]
         for position, constraint in enumerate(self._problem.constraints):
             # A constraint on later tasks proves nothing if a selector may fail before them.
-            if any(number <= at <= reached for at in self._scope[position]):
+            if not self._derives[position] and any(number <= at <= reached for at in self._scope[position]):
                 check = self._no_common_value if constraint.kind == "matchAttribute" else self._too_few_values
                 if check(position, remaining):
                     return True

@@ -9,6 +9,7 @@ Source: Allocate of k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10, v0.36
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -53,7 +54,13 @@ class NodePools:
     def build(
         cls, node: NodeFacts, slices_by_pool: Iterable[Sequence[Slice]], features: Features, release: Release
     ) -> NodePools:
-        """Look at all slices of every pool from `node`. Raises AllocationError for an invalid node selector."""
+        """Look at all slices of every pool from `node`. Raises AllocationError for an invalid node selector.
+
+        No release has DRADeviceCompatibilityGroups on by default; slices with groups do not count then (DRA-507).
+        """
+        slices_by_pool = [
+            known for slices in slices_by_pool if (known := [one for one in slices if not one.has_compatibility_groups])
+        ]
         variant = variants.variant_for(features, release)
         return cls(node, tuple(gather(slices_by_pool, node, features, variant, release)))
 
@@ -71,7 +78,8 @@ class CompatibleAllocator:
         max_steps: int = MAX_STEPS,
     ) -> None:
         """Check the claims. Raises AllocationError."""
-        self.features = features or Features()
+        # Alpha, and not one of the allocators that releases have by default (DRA-516).
+        self.features = dataclasses.replace(features or Features(), derived_attributes=False)
         self.classes = classes
         self.release = release
         self.max_steps = max_steps
