@@ -9,7 +9,8 @@ from dra_api.client import AlreadyExists
 from dra_api.objects import namespace_of
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CONTROLLER, MEMBERSHIP, PREPARER
-from reference_impl.compute_domain.membership import PermanentError
+from reference_impl.compute_domain.cliques import index_problems
+from reference_impl.compute_domain.membership import NotYetError, PermanentError
 from reference_impl.compute_domain.objects import domain_of
 
 
@@ -185,6 +186,114 @@ def _(patch: Patch) -> None:
             if self.domain(uid) is None:
                 raise PermanentError("ComputeDomain not found")
             return original(self, uid, claim_namespace=claim_namespace)
+
+        return check
+
+    patch.wrap(f"{MEMBERSHIP}.check_domain", make)
+
+
+@mutant("too-few-nodes-not-reported", rule="NV-463")
+def _(patch: Patch) -> None:
+    """A ComputeDomain for more nodes than there are gets no event."""
+    patch.replace(f"{CONTROLLER}.report_too_few_nodes", lambda self, domain: None)
+
+
+@mutant("few-nodes-of-the-domain-reported", rule="NV-463")
+def _(patch: Patch) -> None:
+    """numNodes is compared with the nodes that are in the ComputeDomain, not with those of the cluster."""
+
+    def report_too_few_nodes(self: Any, domain: Any) -> None:
+        wanted = domain["spec"]["numNodes"]
+        if wanted > len((domain.get("status") or {}).get("nodes") or ()):
+            self.warn(domain, "TooFewNodes", f"numNodes is {wanted}")
+
+    patch.replace(f"{CONTROLLER}.report_too_few_nodes", report_too_few_nodes)
+
+
+@mutant("shared-index-not-reported", rule="NV-464")
+def _(patch: Patch) -> None:
+    """Only an index that no daemon can have is reported."""
+    patch.replace("reference_impl.compute_domain.controller:index_problems", only_problems(shared=False))
+
+
+@mutant("impossible-index-not-reported", rule="NV-464")
+def _(patch: Patch) -> None:
+    """Only an index of two nodes is reported."""
+    patch.replace("reference_impl.compute_domain.controller:index_problems", only_problems(shared=True))
+
+
+def only_problems(*, shared: bool) -> Callable[..., list[str]]:
+    """Return the check of indices without one of its two kinds of problems."""
+    return lambda daemons, **options: [
+        one for one in index_problems(daemons, **options) if ("have one index" in one) == shared
+    ]
+
+
+@mutant("indices-of-cliques-compared-with-each-other", rule="NV-464")
+def _(patch: Patch) -> None:
+    """Nodes of different cliques of a ComputeDomain may not have one index."""
+
+    def report_indices(self: Any, domain: Any) -> None:
+        entries = [entry for clique in self._cliques_of(domain) for entry in clique.get("daemons") or ()]
+        for problem in index_problems(entries):
+            self.warn(domain, "WrongIndex", problem)
+
+    patch.replace(f"{CONTROLLER}.report_indices", report_indices)
+
+
+@mutant("removed-entry-in-log-only", rule="NV-465")
+def _(patch: Patch) -> None:
+    """The removal of an entry is no event."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def warn(self: Any, domain: Any, reason: str, message: str) -> None:
+            if reason != "NodeRemoved":
+                original(self, domain, reason, message)
+
+        return warn
+
+    patch.wrap(f"{CONTROLLER}.warn", make)
+
+
+@mutant("removed-entry-without-its-node", rule="NV-465")
+def _(patch: Patch) -> None:
+    """The event of a removed entry names no node."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def warn(self: Any, domain: Any, reason: str, message: str) -> None:
+            original(self, domain, reason, message.rpartition(":")[0] if reason == "NodeRemoved" else message)
+
+        return warn
+
+    patch.wrap(f"{CONTROLLER}.warn", make)
+
+
+@mutant("refusal-without-a-reason", rule="NV-466")
+def _(patch: Patch) -> None:
+    """The error of a claim of another namespace says only that the claim is refused."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(self: Any, uid: str, *, claim_namespace: str) -> Any:
+            try:
+                return original(self, uid, claim_namespace=claim_namespace)
+            except PermanentError:
+                raise PermanentError("the claim is refused") from None
+
+        return check
+
+    patch.wrap(f"{MEMBERSHIP}.check_domain", make)
+
+
+@mutant("refused-claim-is-waited-for", rule="NV-466")
+def _(patch: Patch) -> None:
+    """A claim whose ComputeDomain does not exist waits for it until the kubelet's call ends."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(self: Any, uid: str, *, claim_namespace: str) -> Any:
+            try:
+                return original(self, uid, claim_namespace=claim_namespace)
+            except PermanentError as error:
+                raise NotYetError(str(error)) from None
 
         return check
 

@@ -39,7 +39,7 @@ from dra_conformance.steps.compute_domains import (
 from dra_conformance.steps.driver_claims import CONFIG_API
 from dra_conformance.steps.nodes import make_node
 from dra_conformance.steps.pods import create_other_namespace, event_text, events_about
-from dra_conformance.steps.uids import CreatedDomains
+from dra_conformance.steps.uids import CreatedDomains, with_uids
 
 TARGET_LABEL = f"{LABEL}Target"
 CLASSES = {
@@ -519,20 +519,22 @@ def warnings_of(world: World, name: str) -> list[str]:
 @then('the ComputeDomain "{name}" gets a Warning event that contains "{text}"')
 def _(world: World, name: str, text: str) -> None:
     """A Warning event whose message has this text comes to be recorded for the domain."""
+    wanted = with_uids(world, text)
 
     def look() -> Seen[list[Any]]:
         found = warnings_of(world, name)
-        return any(text in message for message in found), found
+        return any(wanted in message for message in found), found
 
-    world.eventually(f"Warning events of ComputeDomain {name}", look, expected=[f"…{text}…"])
+    world.eventually(f"Warning events of ComputeDomain {name}", look, expected=[f"…{wanted}…"])
 
 
-@then('the ComputeDomain "{name}" gets no Warning event')
-def _(world: World, name: str) -> None:
-    """No Warning event is recorded for the domain once the system is idle."""
+@then('the ComputeDomain "{name}" gets no Warning event that contains "{text}"')
+def _(world: World, name: str, text: str) -> None:
+    """No Warning event with this text is recorded for the domain once the system is idle."""
+    unwanted = with_uids(world, text)
 
     def look() -> Seen[list[Any]]:
-        found = warnings_of(world, name)
+        found = [message for message in warnings_of(world, name) if unwanted in message]
         return not found, found
 
-    world.stays(f"Warning events of ComputeDomain {name}", look, expected=[])
+    world.stays(f"Warning events of ComputeDomain {name} that contain {unwanted}", look, expected=[])

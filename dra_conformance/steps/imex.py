@@ -19,6 +19,7 @@ from dra_api.objects import (
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
     Obj,
+    meta,
     name_of,
     namespace_of,
     uid_of,
@@ -33,7 +34,7 @@ from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.claim_users import allocate_in_use
-from dra_conformance.steps.claims import allocation_on, claim_object
+from dra_conformance.steps.claims import allocation_on, claim_object, template_object
 from dra_conformance.steps.compute_domain_objects import CLASSES, KINDS, NO_DOMAIN
 from dra_conformance.steps.compute_domains import (
     CLIQUE_OF_NODE,
@@ -47,7 +48,7 @@ from dra_conformance.steps.driver_calls import calls, reference_to
 from dra_conformance.steps.driver_claims import CONFIG_API
 from dra_conformance.steps.mig import capability_minor
 from dra_conformance.steps.node_faults import CHANNEL_MODULE
-from dra_conformance.steps.pods import BY_HAND, by_name, create_other_namespace, pod_object
+from dra_conformance.steps.pods import BY_HAND, by_name, create_other_namespace, event_text, events_about, pod_object
 from dra_conformance.steps.proc_devices import character_devices
 from dra_conformance.steps.uids import CreatedDomains
 from reference_impl.errors import ComponentError
@@ -392,6 +393,38 @@ def _(world: World, claim: str, node: str, fields: str) -> None:
     """A claim for channel-0, allocated by hand, with these fields (YAML) in its configuration."""
     config = manifests.parse_value(fields)
     domain_claim(world, claim, node, "channel", {**config, "domainID": domain_id(world, config["domainID"])})
+
+
+@given('a ResourceClaimTemplate "{template}" for a channel with {fields}')
+def _(world: World, template: str, fields: str) -> None:
+    """A template of the user's own: a channel with these fields (YAML) in its configuration."""
+    config = manifests.parse_value(fields)
+    parameters = {"apiVersion": CONFIG_API, "kind": KINDS["channel"], **config}
+    parameters["domainID"] = domain_id(world, config["domainID"])
+    spec = domain_spec("channel")
+    spec["devices"]["config"] = [
+        {"requests": ["channel"], "opaque": {"driver": DOMAIN_DRIVER, "parameters": parameters}}
+    ]
+    world.create(template_object(world, template, spec))
+
+
+@then('an event of pod "{pod}" says the domainID of its claim')
+def _(world: World, pod: str) -> None:
+    """An event about the pod has the domainID in the configuration of its only claim."""
+    owned = [
+        claim
+        for claim in world.client.list(RESOURCE_CLAIMS, world.namespace).items
+        if any(owner.get("name") == pod for owner in meta(claim).get("ownerReferences") or ())
+    ]
+    if len(owned) != 1:
+        raise Untestable(f"pod {pod} has {len(owned)} claims of its own")
+    wanted = owned[0]["spec"]["devices"]["config"][0]["opaque"]["parameters"]["domainID"]
+
+    def look() -> Seen[list[Any]]:
+        seen = [event_text(event) for event in events_about(world, "Pod", pod)]
+        return any(wanted in message for message in seen), seen
+
+    world.eventually(f"messages of the events of {pod}", look, expected=[f"…{wanted}…"])
 
 
 @given('a channel claim "{claim}" on "{node}" without configuration')

@@ -132,3 +132,35 @@ Feature: From a ComputeDomain to a channel in a container
       | node-1 | Ready | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready  |
     Then the ComputeDomain "job" has "status.status" Ready [NV-461]
     And the worker of ComputeDomain "job" on each of "node-1, node-2, node-3" keeps phase Running [NV-449]
+
+  @NV-466
+  Scenario: The event of a pod says why its channel claim is not prepared
+    Given the DeviceClass of IMEX channels
+    And 3 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "foreign" in another namespace
+    And a ComputeDomain "job" for 1 nodes
+    And a ResourceClaimTemplate "former" for a channel with {domainID: job}
+    When the ComputeDomain "job" is deleted
+    Then the ComputeDomain "job" is gone
+    # Its name is used again, its uid is not.
+    Given a ComputeDomain "job" for 1 nodes
+    And a ResourceClaimTemplate "stranger" for a channel with {domainID: foreign}
+    And a ResourceClaimTemplate "mistyped" for a channel with {domainID: job, allocationMod: All}
+    When a pod "late" using template "former" is created
+    And a pod "spy" using template "stranger" is created
+    And a pod "typo" using template "mistyped" is created
+    Then an event of pod "late" says the domainID of its claim
+    And an event of pod "spy" says "namespace"
+    And an event of pod "typo" says "allocationMod"
+    And pod "late" does not run
+    And pod "spy" does not run
+    And pod "typo" does not run
+    And the ComputeDomain label of node "node-1" stays "none"
+    And the ComputeDomain label of node "node-2" stays "none"
+    And the ComputeDomain label of node "node-3" stays "none"
+    When pod "late" is deleted
+    And pod "spy" is deleted
+    And pod "typo" is deleted
+    Then the Pod "late" is gone
+    And the Pod "spy" is gone
+    And the Pod "typo" is gone

@@ -27,11 +27,11 @@ Feature: ComputeDomains and claims that cannot work
     And a ComputeDomain "other" for 2 nodes
     Then the ComputeDomain "job" gets a Warning event that contains "job-channel"
     And the ComputeDomain "other" has a claim template for its workloads with allocationMode Single
-    And the ComputeDomain "other" gets no Warning event
+    And the ComputeDomain "other" gets no Warning event that contains "channel"
     # The template of another ComputeDomain has the name as well.
     When a ComputeDomain "rival" is created with {numNodes: 2, channel: {resourceClaimTemplate: {name: other-channel}}}
     Then the ComputeDomain "rival" gets a Warning event that contains "other-channel"
-    And the ComputeDomain "other" gets no Warning event
+    And the ComputeDomain "other" gets no Warning event that contains "channel"
 
   @NV-447c
   Scenario Outline: A ComputeDomain whose <kind> cannot be created again gets an event
@@ -43,7 +43,7 @@ Feature: ComputeDomains and claims that cannot work
     And the <kind> for the daemons of ComputeDomain "job" is replaced by one of its name that belongs to none
     When the compute-domain-controller is started
     Then the ComputeDomain "job" gets a Warning event that names its former <kind>, or another one
-    And the ComputeDomain "other" gets no Warning event
+    And the ComputeDomain "other" gets no Warning event that contains "$(uid:job)"
     When the <kind> that belongs to no ComputeDomain is deleted
     And "metadata.annotations" of the ComputeDomain "job" is set to {example.com/note: corrected}
     Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
@@ -63,6 +63,70 @@ Feature: ComputeDomains and claims that cannot work
     When the ComputeDomain "other" is deleted
     Then nothing is left of the ComputeDomain "other"
     And the ComputeDomain "rival" has a claim template for its workloads with allocationMode All
+
+  @NV-463
+  Scenario: A ComputeDomain for more nodes than there are gets an event
+    Given node "n1"
+    And node "n2"
+    And a ComputeDomain "huge" for 54321 nodes
+    And a ComputeDomain "job" for 2 nodes
+    Then the ComputeDomain "huge" gets a Warning event that contains "54321"
+    And the ComputeDomain "huge" has "status.status" NotReady
+    And the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    And the ComputeDomain "job" gets no Warning event that contains "numNodes"
+    When the ComputeDomain "huge" is deleted
+    Then nothing is left of the ComputeDomain "huge"
+
+  @NV-464
+  Scenario Outline: A ComputeDomain gets an event if a daemon has <what>
+    Given a ComputeDomain "job" for 3 nodes
+    And a ComputeDomain "other" for 3 nodes
+    And the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n1   | Ready | rack.0 | Ready  |
+      | n2   | Ready | rack.0 | Ready  |
+      | n3   | Ready | rack.0 | Ready  |
+    And the ComputeDomain "other" has the daemons:
+      | node | pod   | clique | status |
+      | n4   | Ready | rack.0 | Ready  |
+      | n5   | Ready | rack.1 | Ready  |
+      | n6   | Ready | rack.2 | Ready  |
+    Then the ComputeDomain "job" has "status.status" Ready
+    And the ComputeDomain "other" has "status.status" Ready
+    When the entries of the clique "rack.0" of ComputeDomain "job" are changed by hand:
+      | node | field | value   |
+      | n2   | index | <index> |
+    Then the ComputeDomain "job" gets a Warning event that contains "$(node:n2)"
+    And the ComputeDomain "other" gets no Warning event that contains "$(node:n4)"
+    And the cliques of ComputeDomain "job" come to have the nodes "n1, n2, n3"
+
+    Examples:
+      | what                     | index |
+      | the index of another one | 0     |
+      | an impossible index      | 99    |
+
+  @NV-465
+  Scenario: A ComputeDomain gets an event if a node without a daemon is removed from its clique
+    Given a ComputeDomain "job" for 2 nodes
+    And a ComputeDomain "other" for 1 nodes
+    And the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n1   | Ready | 0      | Ready  |
+      | n2   | Ready | 0      | Ready  |
+    And the ComputeDomain "other" has the daemons:
+      | node | pod   | clique | status |
+      | n3   | Ready | 0      | Ready  |
+    Then the ComputeDomain "job" has "status.status" Ready
+    # Somebody adds an entry by hand; the pod of another node is deleted.
+    When the ComputeDomain "job" has the daemons:
+      | node   | pod  | clique | status |
+      | forged | none | 0      | Ready  |
+    Then the cliques of ComputeDomain "job" come to have the nodes "n1, n2"
+    And the ComputeDomain "job" gets a Warning event that contains "$(node:forged)"
+    When the daemon pod of node "n2" in ComputeDomain "job" is deleted
+    Then the ComputeDomain "job" gets a Warning event that contains "$(node:n2)"
+    And the ComputeDomain "job" gets no Warning event that contains "$(node:n1)"
+    And the ComputeDomain "other" gets no Warning event that contains "$(node:n3)"
 
   @NV-462 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario: The error of a claim for an unknown ComputeDomain names the domainID

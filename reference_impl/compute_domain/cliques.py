@@ -62,6 +62,20 @@ def without_own(daemons: Sequence[Obj], *, node: str, ip: str) -> list[Obj]:
     return [daemon for daemon in daemons if (daemon["nodeName"], daemon.get("ipAddress")) != (node, ip)]
 
 
+def index_problems(daemons: Sequence[Obj], *, limit: int = MAX_NODES) -> list[str]:
+    """Return which nodes have an index that another node has, or that is none of an IMEX domain (rule NV-464)."""
+    nodes: dict[int, list[str]] = {}
+    for daemon in daemons:
+        nodes.setdefault(int(daemon.get("index") or 0), []).append(daemon["nodeName"])
+    shared = [f"{', '.join(names)} have one index, {index}" for index, names in nodes.items() if len(names) > 1]
+    wrong = [
+        f"{', '.join(names)}: the index {index} is not between 0 and {limit - 1}"
+        for index, names in nodes.items()
+        if not 0 <= index < limit
+    ]
+    return [*shared, *wrong]
+
+
 def is_node_ready(cliques: Sequence[Obj], node: str) -> bool:
     """Return whether any clique lists the node's daemon as ready."""
     return any(

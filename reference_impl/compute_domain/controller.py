@@ -30,7 +30,7 @@ from dra_api.objects import (
     uid_of,
 )
 from reference_impl.compute_domain import objects, status
-from reference_impl.compute_domain.cliques import CliqueWriter
+from reference_impl.compute_domain.cliques import CliqueWriter, index_problems
 from reference_impl.compute_domain.objects import (
     CLIQUE_LABEL,
     DOMAIN_LABEL,
@@ -82,6 +82,9 @@ class ComputeDomainController:
         self._host_managed = host_managed
         self._recorder = EventRecorder(client, component=NAME.replace(" ", "-"), clock=clock)
         self._cliques_writer = CliqueWriter(self._client, namespace=namespace)
+        # How many Nodes the last list had, and the domains that got an event because there are too few.
+        self._nodes_seen = 0
+        self._short: set[str] = set()
         self._informers = {
             COMPUTE_DOMAINS: self._informer(COMPUTE_DOMAINS),
             COMPUTE_DOMAIN_CLIQUES: self._informer(COMPUTE_DOMAIN_CLIQUES, namespace=namespace),
@@ -147,7 +150,9 @@ class ComputeDomainController:
             self.ensure_daemons(domain)
         self.ensure_workload_template(domain)
         self.remove_dead_entries(domain)
+        self.report_indices(domain)
         self.update_status(domain)
+        self.report_too_few_nodes(domain)
 
     def ensure_finalizer(self, domain: Obj) -> Obj:
         """Return the domain with the finalizer, which is added before any object is created (rule NV-145)."""
@@ -183,12 +188,33 @@ class ComputeDomainController:
     def report_taken_name(self, domain: Obj, resource: Resource, there: Obj) -> None:
         """Record an event if a name is taken for longer than the deletion of a former domain lasts (rule NV-447)."""
         if not is_deleting(there):
-            kind = {"apiVersion": COMPUTE_DOMAINS.api_version, "kind": COMPUTE_DOMAINS.kind}
             message = f"{resource.kind} {shown(there)} exists and does not belong to this ComputeDomain"
-            self._recorder.event({**domain, **kind}, "Warning", "NameTaken", message)
+            self.warn(domain, "NameTaken", message)
+
+    def report_too_few_nodes(self, domain: Obj) -> None:
+        """Record an event once if numNodes is larger than the number of Nodes (rule NV-463)."""
+        wanted = int(domain["spec"].get("numNodes") or 0)
+        if wanted <= self._nodes_seen or uid_of(domain) in self._short:
+            return
+        # Listed only if the last list had too few, so that the work does not grow with domains times nodes.
+        self._nodes_seen = len(self._client.list(NODES).items)
+        if wanted > self._nodes_seen:
+            self._short.add(uid_of(domain))
+            self.warn(domain, "TooFewNodes", f"numNodes is {wanted}, and the cluster has {self._nodes_seen} nodes")
+
+    def report_indices(self, domain: Obj) -> None:
+        """Record an event if daemons of a clique cannot have the indices in their entries (rule NV-464)."""
+        for clique in self._cliques_of(domain):
+            for problem in index_problems(clique.get("daemons") or ()):
+                self.warn(domain, "WrongIndex", f"ComputeDomainClique {name_of(clique)}: {problem}")
+
+    def warn(self, domain: Obj, reason: str, message: str) -> None:
+        """Record a Warning event on a domain."""
+        kind = {"apiVersion": COMPUTE_DOMAINS.api_version, "kind": COMPUTE_DOMAINS.kind}
+        self._recorder.event({**domain, **kind}, "Warning", reason, message)
 
     def remove_dead_entries(self, domain: Obj) -> None:
-        """Drop clique entries whose daemon pod is gone (rule NV-151)."""
+        """Drop clique entries whose daemon pod is gone, with an event (rules NV-151, NV-465)."""
         for clique in self._cliques_of(domain):
             if status.dead_entries(clique, self._pods_of(domain)):
                 # The pod informer may be behind the clique informer: read live before removing a node.
@@ -196,6 +222,8 @@ class ComputeDomainController:
                 if dead := status.dead_entries(clique, pods):
                     clique_id = str((meta(clique).get("labels") or {}).get(CLIQUE_LABEL) or "")
                     self._cliques_writer.leave(uid_of(domain), clique_id, dead)
+                    message = f"removed from clique {clique_id}, without a daemon pod: {', '.join(sorted(dead))}"
+                    self.warn(domain, "NodeRemoved", message)
 
     def update_status(self, domain: Obj) -> None:
         """Write the joined nodes and whether the domain is ready (rules NV-148 to NV-152)."""
@@ -219,6 +247,7 @@ class ComputeDomainController:
 
     def tear_down(self, domain: Obj) -> None:
         """Remove everything that was made for a domain, then its finalizer (rule NV-153)."""
+        self._short.discard(uid_of(domain))
         if not has_finalizer(domain):
             return
         self.remove_owned(uid_of(domain))

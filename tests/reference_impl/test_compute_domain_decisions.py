@@ -96,6 +96,37 @@ def test_a_full_clique_accepts_no_node() -> None:
         cliques.joined(daemons, node="late", ip="192.0.2.1", clique_id="c.0", ready=True)
 
 
+@pytest.mark.parametrize(
+    ("indices", "problems"),
+    [
+        ((0, 1, 17), []),
+        ((0, 1, 0), ["n0, n2 have one index, 0"]),
+        ((0, 18, -1), ["n1: the index 18 is not between 0 and 17", "n2: the index -1 is not between 0 and 17"]),
+    ],
+)
+def test_indices_that_cannot_be(indices: tuple[int, ...], problems: list[str]) -> None:
+    daemons = [{"nodeName": f"n{at}", "index": index} for at, index in enumerate(indices)]
+    assert cliques.index_problems(daemons) == problems
+
+
+def test_nodes_are_listed_only_if_the_last_list_had_too_few() -> None:
+    listed: list[int] = []
+    warned: list[str] = []
+
+    def nodes(*_: Any) -> Any:
+        listed.append(3)
+        return SimpleNamespace(items=[{}] * 3)
+
+    controller = ComputeDomainController(SimpleNamespace(list=nodes), clock=RealClock())  # type: ignore[arg-type]
+    controller.warn = lambda _domain, reason, _message: warned.append(reason)  # type: ignore[method-assign]
+    for wanted in (2, 3, 1):
+        controller.report_too_few_nodes(domain(wanted))
+    assert (len(listed), warned) == (1, [])
+    for _ in range(3):
+        controller.report_too_few_nodes(domain(4))
+    assert (len(listed), warned) == (2, ["TooFewNodes"])
+
+
 @pytest.mark.parametrize("mode", ["Single", "All"])
 def test_workload_template_names_the_domain(mode: str) -> None:
     template = objects.workload_template(domain(mode=mode), host_managed=False)
