@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from dra_api.client import AlreadyExists
@@ -458,3 +459,88 @@ def _(patch: Patch) -> None:
                 self._cliques_writer.leave(uid_of(domain), str(clique["metadata"]["labels"][CLIQUE_LABEL]), dead)
 
     patch.replace(f"{CONTROLLER}.remove_dead_entries", remove_dead_entries)
+
+
+def _settings(**changed: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a change of `daemon_set` in which these settings have fixed values."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def daemon_set(*args: Any, settings: Any) -> Any:
+            return original(*args, settings=replace(settings, **changed))
+
+        return daemon_set
+
+    return make
+
+
+@mutant("daemons-without-gates", rule="NV-321")
+def _(patch: Patch) -> None:
+    """The daemons get no gates."""
+    patch.wrap("reference_impl.compute_domain.objects:daemon_set", _settings(gates=""))
+
+
+@mutant("daemons-with-default-gates", rule="NV-321")
+def _(patch: Patch) -> None:
+    """The daemons get the defaults, and not what their controller has."""
+    gates = "CrashOnNVLinkFabricErrors=true,HostManagedIMEXDaemon=false"
+    patch.wrap("reference_impl.compute_domain.objects:daemon_set", _settings(gates=gates))
+
+
+@mutant("daemons-without-log-level", rule="NV-437")
+def _(patch: Patch) -> None:
+    """The daemons get no log level."""
+    patch.wrap("reference_impl.compute_domain.objects:daemon_set", _settings(verbosity=None))
+
+
+@mutant("log-level-of-existing-daemons-changed", rule="NV-437")
+def _(patch: Patch) -> None:
+    """A DaemonSet that exists gets the present settings."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def ensure(self: Any, resource: Any, wanted: Any, domain: Any) -> None:
+            original(self, resource, wanted, domain)
+            found = self._client.find(resource, wanted["metadata"]["name"], wanted["metadata"]["namespace"])
+            if resource == DAEMON_SETS and found is not None:
+                self._client.update(resource, {**found, "spec": wanted["spec"]})
+
+        return ensure
+
+    patch.wrap(f"{CONTROLLER}._ensure", make)
+
+
+@mutant("daemons-without-pull-secrets", rule="NV-467")
+def _(patch: Patch) -> None:
+    """The daemons get no imagePullSecrets."""
+    patch.wrap("reference_impl.compute_domain.objects:daemon_set", _settings(pull_secrets=()))
+
+
+@mutant("only-the-first-pull-secret", rule="NV-467")
+def _(patch: Patch) -> None:
+    """Of several imagePullSecrets the daemons get the first."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def daemon_set(*args: Any, settings: Any) -> Any:
+            return original(*args, settings=replace(settings, pull_secrets=settings.pull_secrets[:1]))
+
+        return daemon_set
+
+    patch.wrap("reference_impl.compute_domain.objects:daemon_set", make)
+
+
+@mutant("second-daemons-in-driver-namespace", rule="NV-333")
+def _(patch: Patch) -> None:
+    """A ComputeDomain whose DaemonSet is in another namespace gets a second one."""
+    patch.replace(f"{CONTROLLER}._of_former", lambda self, resource, domain: [])
+
+
+@mutant("daemons-of-former-installation-left", rule="NV-333")
+def _(patch: Patch) -> None:
+    """The deletion of a ComputeDomain leaves the DaemonSet in another namespace."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def owned(self: Any, uid: str) -> Any:
+            return [pair for pair in original(self, uid) if pair[1]["metadata"]["namespace"] not in self._additional]
+
+        return owned
+
+    patch.wrap(f"{CONTROLLER}._owned", make)

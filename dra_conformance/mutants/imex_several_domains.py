@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dra_api.objects import DAEMON_SETS, NODES, PODS, RESOURCE_CLAIM_TEMPLATES
+from dra_api.objects import COMPUTE_DOMAINS, DAEMON_SETS, NODES, PODS, RESOURCE_CLAIM_TEMPLATES
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CONTROLLER, MEMBERSHIP, PREPARER, STATUS
 from dra_conformance.mutants.imex_controller import CLIQUES, LABEL
@@ -167,3 +167,40 @@ def _(patch: Patch) -> None:
         return edits
 
     patch.wrap(f"{PREPARER}.channel_edits", make)
+
+
+@mutant("every-domain-marked-after-a-change", rule="NV-441")
+def _(patch: Patch) -> None:
+    """After a change of one status, all ComputeDomains get a mark of it."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def update_status(self: Any, domain: Any) -> None:
+            changed = domain.get("status") != self.wanted_status(domain)
+            original(self, domain)
+            if changed:
+                mark = {"metadata": {"annotations": {"synced-after": str(domain["metadata"]["resourceVersion"])}}}
+                for other in self._informers[COMPUTE_DOMAINS].list():
+                    meta = other["metadata"]
+                    self._client.patch(COMPUTE_DOMAINS, meta["name"], mark, meta["namespace"])
+
+        return update_status
+
+    patch.wrap(f"{CONTROLLER}.update_status", make)
+
+
+@mutant("status-of-the-others-written-anew", rule="NV-441")
+def _(patch: Patch) -> None:
+    """After a change of one status, those of the others are emptied and written again."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def update_status(self: Any, domain: Any) -> None:
+            before = (domain.get("status") or {}).get("status")
+            original(self, domain)
+            if before == "Ready" and self.wanted_status(domain)["status"] != before:
+                for other in self._informers[COMPUTE_DOMAINS].list():
+                    if other["metadata"]["uid"] != domain["metadata"]["uid"]:
+                        self._client.update_status(COMPUTE_DOMAINS, {**other, "status": {"status": "NotReady"}})
+
+        return update_status
+
+    patch.wrap(f"{CONTROLLER}.update_status", make)

@@ -25,7 +25,7 @@ from dra_conformance.components.node import DOMAIN_DRIVER
 from dra_conformance.control_plane.own_objects import CLEANER
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import Untestable
-from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.compute_domains import (
     FINALIZER,
@@ -38,7 +38,7 @@ from dra_conformance.steps.compute_domains import (
 )
 from dra_conformance.steps.driver_claims import CONFIG_API
 from dra_conformance.steps.nodes import make_node
-from dra_conformance.steps.pods import create_other_namespace, event_text, events_about
+from dra_conformance.steps.pods import create_other_namespace, event_text, events_about, other_namespace
 from dra_conformance.steps.uids import CreatedDomains, with_uids
 
 TARGET_LABEL = f"{LABEL}Target"
@@ -214,6 +214,50 @@ def _(world: World, kind: str, name: str) -> None:
     world.state(Replaced).of_kind[kind] = created
 
 
+@given('the DaemonSet and the claim template for the daemons of ComputeDomain "{name}" are moved to another namespace')
+def _(world: World, name: str) -> None:
+    """Copies of both, with labels and finalizers, take their place, as after an installation in another namespace."""
+    namespace = create_other_namespace(world)
+    cleaner = world.client.as_agent(CLEANER)
+    found = daemon_objects(world, uid_of(domain(world, name)))
+    for resource in (RESOURCE_CLAIM_TEMPLATES, DAEMON_SETS):
+        for obj in found[resource.kind]:
+            remove_object(cleaner, resource, obj)
+            kept: Obj = {key: meta(obj)[key] for key in ("name", "labels", "finalizers") if key in meta(obj)}
+            moved: Obj = {"metadata": {**kept, "namespace": namespace}, "spec": obj["spec"]}
+            created = world.client.create(resource, moved)
+            world.cleanup.callback(remove_object, cleaner, resource, created)
+
+
+@then('the ComputeDomain "{name}" still has nothing for daemons in the namespace of the driver')
+def _(world: World, name: str) -> None:
+    """No DaemonSet and no claim template there has its label once the system is idle."""
+    uid = uid_of(domain(world, name))
+
+    def look() -> Seen[list[Any]]:
+        found = sorted(kind for kind, objects in daemon_objects(world, uid).items() if objects)
+        return not found, found
+
+    world.stays(f"daemons of ComputeDomain {name}", look, expected=[])
+
+
+@then('nothing of the ComputeDomain "{name}" is left in the other namespace')
+def _(world: World, name: str) -> None:
+    """No DaemonSet and no claim template there has its label any more."""
+    uid = uid_of(world.state(CreatedDomains).of_name[name])
+
+    def look() -> Seen[list[Any]]:
+        where = other_namespace(world)
+        left = [
+            shown(resource, obj)
+            for resource in (DAEMON_SETS, RESOURCE_CLAIM_TEMPLATES)
+            for obj in world.client.list(resource, where, label_selector=f"{LABEL}={uid}").items
+        ]
+        return not left, left
+
+    world.eventually(f"objects of ComputeDomain {name} in the other namespace", look, expected=[])
+
+
 @when("the {kind:word} that belongs to no ComputeDomain is deleted")
 def _(world: World, kind: str) -> None:
     """Delete the object of an earlier step."""
@@ -356,6 +400,29 @@ def _(world: World, name: str) -> None:
 def _(world: World, name: str) -> None:
     """Its pods have the probes of the daemon."""
     check_daemon_set(world, name, probe_fields, PROBES)
+
+
+@then('the variable {variable:word} in the DaemonSet of ComputeDomain "{name}" has "{value}"')
+def _(world: World, variable: str, name: str, value: str) -> None:
+    """The variable of its pods has this value, or has it in a list with commas."""
+
+    def fields(found: Obj) -> Obj:
+        env = found["spec"]["template"]["spec"]["containers"][0].get("env") or ()
+        text = next((str(one.get("value")) for one in env if one["name"] == variable), "")
+        return {variable: value if value in (word.strip() for word in text.split(",")) else text}
+
+    check_daemon_set(world, name, fields, {variable: value})
+
+
+@then('the DaemonSet of ComputeDomain "{name}" has the imagePullSecrets "{secrets}"')
+def _(world: World, name: str, secrets: str) -> None:
+    """Its pods have exactly these, in this order."""
+
+    def fields(found: Obj) -> Obj:
+        pod = found["spec"]["template"]["spec"]
+        return {"imagePullSecrets": [one["name"] for one in pod.get("imagePullSecrets") or ()]}
+
+    check_daemon_set(world, name, fields, {"imagePullSecrets": list(words(secrets))})
 
 
 def check_daemon_set(world: World, name: str, fields: Callable[[Obj], Obj], wanted: Obj) -> None:

@@ -174,7 +174,7 @@ def clique_number(world: World, inventory: str) -> int:
 @given('the ComputeDomain controller runs with "{flags}"')
 def _(world: World, flags: str) -> None:
     """Restart the controller with these flags for the rest of this scenario."""
-    world.components.restart(CONTROLLER, flags=flags.split())
+    world.components.restart(CONTROLLER, flags=world.text(flags).split())
 
 
 @given("the DeviceClass of IMEX channels")

@@ -22,6 +22,50 @@ Feature: The lifecycle of a ComputeDomain
     Then the DaemonSet of ComputeDomain "job" runs the daemon [NV-320]
     And the DaemonSet of ComputeDomain "job" probes the daemon [NV-322]
 
+  @NV-321 @needs:compute-domain-flags
+  Scenario: The daemons of a ComputeDomain get the feature gates of its controller
+    Given the ComputeDomain controller runs with "--feature-gates=CrashOnNVLinkFabricErrors=false"
+    And a ComputeDomain "job" for 2 nodes
+    Then the variable FEATURE_GATES in the DaemonSet of ComputeDomain "job" has "CrashOnNVLinkFabricErrors=false"
+    Given the ComputeDomain controller runs with "--feature-gates=CrashOnNVLinkFabricErrors=true"
+    And a ComputeDomain "next" for 2 nodes
+    Then the variable FEATURE_GATES in the DaemonSet of ComputeDomain "next" has "CrashOnNVLinkFabricErrors=true"
+
+  @NV-437 @needs:compute-domain-flags
+  Scenario: Another log level of the daemons is for ComputeDomains that are created later
+    Given the ComputeDomain controller runs with "--log-verbosity-cd-daemon=6"
+    And a ComputeDomain "job" for 2 nodes
+    Then the variable LOG_VERBOSITY in the DaemonSet of ComputeDomain "job" has "6"
+    And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+    And the ComputeDomain "job" has "status.status" NotReady
+    Given the objects of ComputeDomain "job" are remembered
+    And the ComputeDomain controller runs with "--log-verbosity-cd-daemon=2"
+    And a ComputeDomain "next" for 2 nodes
+    Then the variable LOG_VERBOSITY in the DaemonSet of ComputeDomain "next" has "2"
+    And the objects of ComputeDomain "job" are unchanged
+
+  @NV-333 @needs:compute-domain-flags
+  Scenario: The DaemonSet of a former installation is used, and deleted with its ComputeDomain
+    Given a ComputeDomain "job" for 1 nodes
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    Given the compute-domain-controller is stopped
+    And the DaemonSet and the claim template for the daemons of ComputeDomain "job" are moved to another namespace
+    And the ComputeDomain controller runs with "--additional-namespaces=$(namespace)-other"
+    And a ComputeDomain "next" for 1 nodes
+    Then the ComputeDomain "next" has a DaemonSet and a claim template for its daemons
+    And the ComputeDomain "job" still has nothing for daemons in the namespace of the driver
+    When the ComputeDomain "job" is deleted
+    Then nothing is left of the ComputeDomain "job"
+    And nothing of the ComputeDomain "job" is left in the other namespace
+
+  @NV-467 @needs:compute-domain-flags
+  Scenario: The daemons of a ComputeDomain get the imagePullSecrets of its controller
+    Given a ComputeDomain "job" for 2 nodes
+    Then the DaemonSet of ComputeDomain "job" has the imagePullSecrets ""
+    Given the ComputeDomain controller runs with "--cd-daemon-image-pull-secret-names=registry,mirror"
+    And a ComputeDomain "next" for 2 nodes
+    Then the DaemonSet of ComputeDomain "next" has the imagePullSecrets "registry, mirror"
+
   @NV-146 @NV-147 @NV-150 @NV-153
   Scenario: Two ComputeDomains of one name in two namespaces get objects of their own
     Given a ComputeDomain "job" for 1 nodes

@@ -27,6 +27,34 @@ Feature: Several ComputeDomains on the nodes of a rack
     And the ComputeDomain label of node "n4" stays "other"
     And the entries of nodes "n3, n4" in the cliques of ComputeDomain "other" are the remembered ones
 
+  @NV-441
+  Scenario: A change of one ComputeDomain does not touch the others
+    Given a ComputeDomain "job" for 1 nodes
+    And a ComputeDomain "second" for 1 nodes
+    And a ComputeDomain "third" for 2 nodes
+    And the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n1   | Ready | 0      | Ready  |
+    And the ComputeDomain "second" has the daemons:
+      | node | pod   | clique | status |
+      | n2   | Ready | 0      | Ready  |
+    And the ComputeDomain "third" has the daemons:
+      | node | pod      | clique | status   |
+      | n3   | Ready    | 0      | Ready    |
+      | n4   | NotReady | 1      | NotReady |
+    Then the ComputeDomain "job" has "status.status" Ready
+    And the ComputeDomain "second" has "status.status" Ready
+    And the ComputeDomain "third" has "status.nodes" containing {name: $(node:n4), status: NotReady}
+    And the ComputeDomain "third" has a claim template for its workloads with allocationMode Single
+    Given the objects of ComputeDomain "second" are remembered
+    And the objects of ComputeDomain "third" are remembered
+    When the ComputeDomain "job" has the daemons:
+      | node | pod      | clique | status   |
+      | n1   | NotReady | 0      | NotReady |
+    Then the ComputeDomain "job" has "status.status" NotReady
+    And the objects of ComputeDomain "second" are unchanged
+    And the objects of ComputeDomain "third" are unchanged
+
   @NV-373 @NV-430 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario: Two ComputeDomains that want the same two nodes get each of them in turn
     Given 2 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"

@@ -10,6 +10,7 @@ Source: cmd/compute-domain-controller at 95932046; rules NV-145 to NV-155.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 
 from dra_api.client import AlreadyExists, KubeClient, NotFound
 from dra_api.clock import Clock
@@ -36,6 +37,7 @@ from reference_impl.compute_domain.objects import (
     DOMAIN_LABEL,
     DRIVER_NAMESPACE,
     FINALIZER,
+    DaemonSettings,
     domain_of,
     has_finalizer,
     is_deleting,
@@ -60,7 +62,9 @@ class ComputeDomainController:
 
     Arguments:
         namespace: the driver's namespace, for DaemonSets, daemon templates and cliques; its installation creates it.
-        image: the image that DaemonSets name. Nothing is pulled by this component.
+        daemons: settings for the pods of daemons; by default the image of NVIDIA's release, and nothing else.
+        additional: more namespaces in which a domain may have its DaemonSet, such as that of a former installation. New
+            ones are created in `namespace`.
         host_managed: the nodes' administrator runs the IMEX daemons: domains get their workloads' template and no more,
             and are ready with it (rule NV-171d).
     """
@@ -71,14 +75,16 @@ class ComputeDomainController:
         *,
         clock: Clock,
         namespace: str = DRIVER_NAMESPACE,
-        image: str = DAEMON_IMAGE,
+        daemons: DaemonSettings | None = None,
+        additional: Sequence[str] = (),
         host_managed: bool = False,
     ) -> None:
         self.name = NAME
         self._client = client
         self._clock = clock
         self._namespace = namespace
-        self._image = image
+        self._additional = [one for one in dict.fromkeys(additional) if one != namespace]
+        self._daemons = daemons or DaemonSettings(image=DAEMON_IMAGE)
         self._host_managed = host_managed
         self._recorder = EventRecorder(client, component=NAME.replace(" ", "-"), clock=clock)
         self._cliques_writer = CliqueWriter(self._client, namespace=namespace)
@@ -92,17 +98,30 @@ class ComputeDomainController:
             _TEMPLATES: self._informer(_TEMPLATES, label_selector=DOMAIN_LABEL),
             DAEMON_SETS: self._informer(DAEMON_SETS, namespace=namespace, label_selector=DOMAIN_LABEL),
         }
+        # What the daemons of a former installation have.
+        self._elsewhere = [
+            {
+                COMPUTE_DOMAIN_CLIQUES: self._informer(COMPUTE_DOMAIN_CLIQUES, namespace=one),
+                PODS: self._informer(PODS, namespace=one, label_selector=DOMAIN_LABEL),
+                DAEMON_SETS: self._informer(DAEMON_SETS, namespace=one, label_selector=DOMAIN_LABEL),
+            }
+            for one in self._additional
+        ]
         self._informers[COMPUTE_DOMAINS].add_index("uid", lambda domain: [uid_of(domain)])
         # Without these the work for each ComputeDomain would grow with the number of all.
         for resource in (COMPUTE_DOMAIN_CLIQUES, PODS):
             self._informers[resource].add_index("domain", lambda obj: [domain_of(obj)])
+        former = [informer for informers in self._elsewhere for informer in informers.values()]
+        for informer in former:
+            informer.add_index("domain", lambda obj: [domain_of(obj)])
+            informer.on_change(self._related_changed)
         for resource, informer in self._informers.items():
             informer.on_change(self._domain_changed if resource == COMPUTE_DOMAINS else self._related_changed)
         # One worker: the steps of a domain follow each other, and a sweep sees no half-made domain.
         self._loop: Loop[Key] = Loop(
             self.name,
             self._handle,
-            informers=list(self._informers.values()),
+            informers=[*self._informers.values(), *former],
             clock=clock,
             recorder=self._recorder,
             workers=1,
@@ -162,9 +181,11 @@ class ComputeDomainController:
         return self._client.update(COMPUTE_DOMAINS, {**domain, "metadata": {**meta(domain), "finalizers": finalizers}})
 
     def ensure_daemons(self, domain: Obj) -> None:
-        """Create the daemons' claim template and DaemonSet in the driver's namespace (rule NV-146)."""
+        """Create the daemons' claim template and DaemonSet in the driver's namespace (rules NV-146, NV-333)."""
+        if self._of_former(DAEMON_SETS, domain):
+            return
         self._ensure(_TEMPLATES, objects.daemon_template(domain, self._namespace), domain)
-        self._ensure(DAEMON_SETS, objects.daemon_set(domain, self._namespace, image=self._image), domain)
+        self._ensure(DAEMON_SETS, objects.daemon_set(domain, self._namespace, settings=self._daemons), domain)
 
     def ensure_workload_template(self, domain: Obj) -> None:
         """Create the claim template that workloads use (rules NV-146, NV-147, NV-154)."""
@@ -218,10 +239,14 @@ class ComputeDomainController:
         for clique in self._cliques_of(domain):
             if status.dead_entries(clique, self._pods_of(domain)):
                 # The pod informer may be behind the clique informer: read live before removing a node.
-                pods = self._client.list(PODS, self._namespace, label_selector=f"{DOMAIN_LABEL}={uid_of(domain)}").items
+                where = namespace_of(clique)
+                pods = self._client.list(PODS, where, label_selector=f"{DOMAIN_LABEL}={uid_of(domain)}").items
                 if dead := status.dead_entries(clique, pods):
                     clique_id = str((meta(clique).get("labels") or {}).get(CLIQUE_LABEL) or "")
-                    self._cliques_writer.leave(uid_of(domain), clique_id, dead)
+                    writer = self._cliques_writer
+                    if where != self._namespace:
+                        writer = CliqueWriter(self._client, namespace=where)
+                    writer.leave(uid_of(domain), clique_id, dead)
                     message = f"removed from clique {clique_id}, without a daemon pod: {', '.join(sorted(dead))}"
                     self.warn(domain, "NodeRemoved", message)
 
@@ -238,10 +263,18 @@ class ComputeDomainController:
         return status.domain_status(domain, self._cliques_of(domain), self._pods_of(domain))
 
     def _cliques_of(self, domain: Obj) -> list[Obj]:
-        return list(self._informers[COMPUTE_DOMAIN_CLIQUES].by_index("domain", uid_of(domain)))
+        return self._everywhere(COMPUTE_DOMAIN_CLIQUES, domain)
 
     def _pods_of(self, domain: Obj) -> list[Obj]:
-        return list(self._informers[PODS].by_index("domain", uid_of(domain)))
+        return self._everywhere(PODS, domain)
+
+    def _everywhere(self, resource: Resource, domain: Obj) -> list[Obj]:
+        own = list(self._informers[resource].by_index("domain", uid_of(domain)))
+        return [*own, *self._of_former(resource, domain)]
+
+    def _of_former(self, resource: Resource, domain: Obj) -> list[Obj]:
+        found = [informers[resource].by_index("domain", uid_of(domain)) for informers in self._elsewhere]
+        return [obj for objects_of_one in found for obj in objects_of_one]
 
     # -- deletion --------------------------------------------------------------------------------------------------
 
@@ -286,7 +319,7 @@ class ComputeDomainController:
         """
         found = [(resource, obj) for resource in _OWNED for obj in self._labelled(resource, domain_uid)]
         domains = self._informers[COMPUTE_DOMAINS].by_index("uid", domain_uid)
-        own = {self._namespace, *map(namespace_of, domains)}
+        own = {self._namespace, *self._additional, *map(namespace_of, domains)}
         return [(resource, obj) for resource, obj in found if not domains or namespace_of(obj) in own]
 
     def _labelled(self, resource: Resource, domain_uid: str) -> list[Obj]:

@@ -17,6 +17,9 @@ from reference_impl.compute_domain.imex_process import check
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the component's own options."""
+    # The level of klog in the variable of the DaemonSet: info from 2, debug from 4.
+    level = os.environ.get("LOG_VERBOSITY", "")
+    parser.set_defaults(verbose=int(level) // 2 if level.isdigit() else 0)
     parser.add_argument(
         "action", choices=("run", "check"), help="run: the pod's container; check: its probes, which need no API server"
     )

@@ -6,6 +6,7 @@ NV-173.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from dra_api.objects import Obj, meta, name_of, namespace_of, uid_of
@@ -76,11 +77,30 @@ def _template(domain: Obj, name: str, namespace: str, target: str, request: str,
     }
 
 
-def daemon_set(domain: Obj, namespace: str, *, image: str) -> Obj:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonSettings:
+    """What the controller's administrator sets for the pods of the daemons (rules NV-321, NV-437, NV-467).
+
+    `gates` is text as in --driver-feature-gates, `verbosity` a level as klog has it; empty and None: not given.
+    """
+
+    image: str
+    pull_secrets: tuple[str, ...] = ()
+    gates: str = ""
+    verbosity: int | None = None
+
+    def environment(self) -> list[Obj]:
+        """Return the variables of the settings that are given."""
+        given = {"FEATURE_GATES": self.gates, "LOG_VERBOSITY": "" if self.verbosity is None else str(self.verbosity)}
+        return [{"name": name, "value": value} for name, value in given.items() if value]
+
+
+def daemon_set(domain: Obj, namespace: str, *, settings: DaemonSettings) -> Obj:
     """Return the DaemonSet that runs an IMEX daemon on every node that joined the domain (rule NV-146).
 
     Nodes join lazily: the selector matches the label that the kubelet plugin sets at the first channel claim.
     """
+    secrets = [{"name": name} for name in settings.pull_secrets]
     name = daemon_name(uid_of(domain))
     check = {"exec": {"command": ["compute-domain-daemon", "check"]}, "timeoutSeconds": 10}
     return {
@@ -98,6 +118,7 @@ def daemon_set(domain: Obj, namespace: str, *, image: str) -> Obj:
                     # No node has this label until a channel claim is prepared on it.
                     "nodeSelector": labels(domain),
                     "serviceAccountName": "compute-domain-daemon-service-account",
+                    **({"imagePullSecrets": secrets} if secrets else {}),
                     # A daemon has to run on any node on which a workload got a channel.
                     "tolerations": [
                         {"operator": "Exists", "effect": effect}
@@ -106,7 +127,7 @@ def daemon_set(domain: Obj, namespace: str, *, image: str) -> Obj:
                     "containers": [
                         {
                             "name": "compute-domain-daemon",
-                            "image": image,
+                            "image": settings.image,
                             "command": ["compute-domain-daemon", "run"],
                             # The hosts file of a pod and /imexd, a folder of the node, belong to root.
                             "securityContext": {"runAsUser": 0},
@@ -119,6 +140,7 @@ def daemon_set(domain: Obj, namespace: str, *, image: str) -> Obj:
                                 _field_env("POD_NAMESPACE", "metadata.namespace"),
                                 _field_env("POD_UID", "metadata.uid"),
                                 _field_env("POD_IP", "status.podIP"),
+                                *settings.environment(),
                             ],
                             "startupProbe": {**check, "periodSeconds": 1, "failureThreshold": 1200},
                             "readinessProbe": {**check, "periodSeconds": 10, "failureThreshold": 1},

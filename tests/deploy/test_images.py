@@ -77,7 +77,9 @@ def test_the_node_image_needs_its_programs(tmp_path: Path) -> None:
 
 def test_the_image_has_the_program_of_daemon_pods(tmp_path: Path) -> None:
     """A DaemonSet names the program without a path, and replaces the entrypoint of the image."""
-    template = objects.daemon_set({"metadata": {"uid": "u"}}, "ns", image="i")["spec"]["template"]["spec"]
+    template = objects.daemon_set({"metadata": {"uid": "u"}}, "ns", settings=objects.DaemonSettings(image="i"))["spec"][
+        "template"
+    ]["spec"]
     (container,) = template["containers"]
     found = Path("/", components.DAEMON)
     assert {container["command"][0], container["startupProbe"]["exec"]["command"][0]} == {found.name}

@@ -12,9 +12,10 @@ from fabric_bench import ROOT
 from dra_api.client import NotFound
 from dra_api.clock import RealClock
 from dra_api.objects import COMPUTE_DOMAINS, RESOURCE_CLAIM_TEMPLATES, Resource
-from reference_impl.compute_domain import cliques, objects, status
+from reference_impl.compute_domain import cliques, imex_daemon_command, objects, status
 from reference_impl.compute_domain.cliques import CliqueFullError
 from reference_impl.compute_domain.controller import ComputeDomainController
+from reference_impl.runtime import make_parser
 
 
 def domain(nodes: int = 0, mode: str = "Single") -> dict[str, Any]:
@@ -143,12 +144,36 @@ def test_workload_template_names_the_domain(mode: str) -> None:
 
 
 def test_daemon_set_follows_the_node_label() -> None:
-    made = objects.daemon_set(domain(), "driver", image="image")
+    made = objects.daemon_set(domain(), "driver", settings=objects.DaemonSettings(image="image"))
     assert made["metadata"]["name"] == "computedomain-daemon-u"
     pod_spec = made["spec"]["template"]["spec"]
     assert pod_spec["nodeSelector"] == {objects.DOMAIN_LABEL: "u"}
     assert pod_spec["resourceClaims"][0]["resourceClaimTemplateName"] == "computedomain-daemon-u"
     assert made["spec"]["selector"]["matchLabels"].items() <= made["spec"]["template"]["metadata"]["labels"].items()
+
+
+def test_daemons_get_the_settings_that_are_given() -> None:
+    def pod_spec(**settings: Any) -> Any:
+        found = objects.daemon_set(domain(), "driver", settings=objects.DaemonSettings(image="image", **settings))
+        return found["spec"]["template"]["spec"]
+
+    def variables(spec: Any) -> dict[str, str]:
+        return {one["name"]: one["value"] for one in spec["containers"][0]["env"] if "value" in one}
+
+    plain = pod_spec()
+    assert "imagePullSecrets" not in plain
+    assert not {"FEATURE_GATES", "LOG_VERBOSITY"} & set(variables(plain))
+    full = pod_spec(pull_secrets=("a", "b"), gates="One=true,Two=false", verbosity=0)
+    assert full["imagePullSecrets"] == [{"name": "a"}, {"name": "b"}]
+    assert variables(full).items() >= {"FEATURE_GATES": "One=true,Two=false", "LOG_VERBOSITY": "0"}.items()
+
+
+@pytest.mark.parametrize(("level", "verbose"), [("", 0), ("0", 0), ("2", 1), ("6", 3), ("much", 0)])
+def test_the_daemon_logs_as_its_variable_says(monkeypatch: pytest.MonkeyPatch, level: str, verbose: int) -> None:
+    monkeypatch.setenv("LOG_VERBOSITY", level)
+    parser = make_parser("compute-domain-daemon", imex_daemon_command)
+    assert parser.parse_args(["check"]).verbose == verbose
+    assert parser.parse_args(["-v", "check"]).verbose == verbose + 1
 
 
 @pytest.mark.parametrize("name", ["gpu.nvidia.com", "mig.nvidia.com", objects.DAEMON_CLASS, objects.CHANNEL_CLASS])
