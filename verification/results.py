@@ -24,10 +24,15 @@ _WRITTEN = (
     "verification/results.json",
     "verification/release_verdicts.json",
     "docs/explanation/verification-results.md",
+    "docs/explanation/nvidia-driver-results.md",
     "docs/explanation/kubernetes-releases.md",
     "reports",
 )
 """What `verify --write` writes: a second result must not make the tree look changed."""
+
+NVIDIA = "nvidia-driver-results.md"
+"""The page beside `PAGE` that has the figures of NVIDIA's programs between two marks."""
+_FIGURES = "<!-- Written by `verify --write` from verification/results.json. -->\n", "<!-- End of the figures. -->\n"
 
 _HEAD = """# Results of the whole verification
 
@@ -103,6 +108,8 @@ def write(
     kept = [rows[name] for name in names if name in rows]
     store.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=2) + b"\n")
     page.write_text(table(kept, missing=[name for name in names if name not in rows]))
+    if (nvidia := page.with_name(NVIDIA)).exists():
+        nvidia.write_text(with_figures(nvidia.read_text(), kept))
 
 
 def table(rows: Sequence[Row], *, missing: Sequence[str] = ()) -> str:
@@ -121,6 +128,22 @@ def table(rows: Sequence[Row], *, missing: Sequence[str] = ()) -> str:
         lines.append(f"| {' | '.join(cells)} |\n")
     never = f"\nNever run: {'; '.join(missing)}.\n" if missing else ""
     return _HEAD + "".join(lines) + never
+
+
+def with_figures(page: str, rows: Sequence[Row]) -> str:
+    """Return the text of a page with the present figures of NVIDIA's programs between its marks."""
+    columns = ("passed", "failed", "untestable", "not-supported", "not-applicable")
+    lines = [
+        "| Verification | Passed | Failed | Untestable | Not supported | Not applicable | Seconds | Date |\n",
+        "|---|---:|---:|---:|---:|---:|---:|---|\n",
+    ]
+    for row in rows:
+        if row.name.startswith("nvidia-") and row.name != "nvidia-device-plugin":
+            counts = " | ".join(str(row.statuses.get(column, 0)) for column in columns)
+            lines.append(f"| {row.name} | {counts} | {row.seconds} | {row.date} |\n")
+    begin, end = _FIGURES
+    head, _, rest = page.partition(begin)
+    return head + begin + "\n" + "".join(lines) + "\n" + end + rest.partition(end)[2]
 
 
 def commit(*, root: Path = _ROOT) -> str:

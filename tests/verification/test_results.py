@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -44,6 +45,26 @@ def test_rows_of_unknown_jobs_are_dropped(tmp_path: Path) -> None:
 
 def test_the_page_is_the_stored_one() -> None:
     assert results.PAGE.read_text().startswith(results.table(results.stored()))
+
+
+def test_the_page_of_nvidias_programs_has_the_stored_figures() -> None:
+    rows = results.stored()
+    page = results.PAGE.with_name(results.NVIDIA).read_text()
+    assert page == results.with_figures(page, rows)
+    broken = {rule for row in rows if row.name.startswith("nvidia-driver-v") for rule in row.broken}
+    broken |= {rule for row in rows if row.name.startswith("nvidia-compute-domain") for rule in row.broken}
+    assert not {rule for rule in broken if not re.search(rf"\b{rule}\b", page)}
+
+
+def test_a_job_that_ends_changes_the_figures(tmp_path: Path) -> None:
+    begin, end = results._FIGURES
+    page = tmp_path / results.NVIDIA
+    page.write_text(f"before\n{begin}old\n{end}after\n")
+    _write(tmp_path, Finished("nvidia-driver-v9", "", 7.0, 0, {"NV-1": "passed"}), known=("nvidia-driver-v9",))
+    assert "| nvidia-driver-v9 | 1 | 0 | 0 | 0 | 0 | 7 |" in page.read_text()
+    assert page.read_text().startswith("before\n")
+    assert page.read_text().endswith("after\n")
+    assert "old" not in page.read_text()
 
 
 @pytest.fixture
