@@ -544,3 +544,17 @@ def _(patch: Patch) -> None:
         return owned
 
     patch.wrap(f"{CONTROLLER}._owned", make)
+
+
+@mutant("status-kept-without-a-clique", rule="NV-150")
+def _(patch: Patch) -> None:
+    """A ComputeDomain keeps its status while there is no clique of it."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def update_status(self: Any, domain: Any) -> None:
+            if self._cliques_of(domain) or not (domain.get("status") or {}).get("nodes"):
+                original(self, domain)
+
+        return update_status
+
+    patch.wrap(f"{CONTROLLER}.update_status", make)

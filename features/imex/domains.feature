@@ -255,6 +255,22 @@ Feature: The lifecycle of a ComputeDomain
     Then the ComputeDomain "job" has "status.nodes" [{name: $(node:n2), ipAddress: 192.0.2.2, cliqueID: $(namespace).0, index: 1, status: Ready}] [NV-150]
     And the ComputeDomain "job" has "status.status" NotReady [NV-149]
 
+  @NV-150
+  Scenario: A ComputeDomain whose clique is deleted by hand is not ready until its daemons are in it again
+    Given a ComputeDomain "job" for 2 nodes
+    And the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n1   | Ready | rack.0 | Ready  |
+      | n2   | Ready | rack.0 | Ready  |
+    Then the ComputeDomain "job" has "status.status" Ready
+    When the clique "rack.0" of ComputeDomain "job" is deleted
+    Then the ComputeDomain "job" has "status.status" NotReady
+    When the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n1   | Ready | rack.0 | Ready  |
+      | n2   | Ready | rack.0 | Ready  |
+    Then the ComputeDomain "job" has "status.status" Ready
+
   @NV-150b
   Scenario: Daemons in the namespace of the workloads do not count for a ComputeDomain
     Given a ComputeDomain "job" for 1 nodes
