@@ -69,7 +69,8 @@ class SimulatedImexDaemons:
         self._client = client
         self._clock = clock
         self._namespace = namespace
-        self._pods_started = 0
+        self._addresses: dict[str, str] = {}
+        """The address of each pod by its uid, also of those that have ended: each new pod has one of its own."""
         self._writer = CliqueWriter(self._client, namespace=namespace)
         self._informers = {
             DAEMON_SETS: self._informer(DAEMON_SETS, namespace=namespace),
@@ -186,9 +187,9 @@ class SimulatedImexDaemons:
         self._client.create(PODS, pod)
 
     def _run(self, pod: Obj) -> None:
-        # Addresses for documentation, since nothing connects to them. Each new pod has one of its own.
-        address = f"192.0.2.{self._pods_started % 254 + 1}"
-        self._pods_started += 1
+        # Addresses for documentation, since nothing connects to them. A pod whose status another component has changed,
+        # such as a kubelet that cannot pull its image, keeps its address.
+        address = self._addresses.setdefault(uid_of(pod), f"192.0.2.{len(self._addresses) % 254 + 1}")
         status = {"phase": "Running", "podIP": address, "conditions": [{"type": "Ready", "status": "True"}]}
         self._client.patch(PODS, name_of(pod), {"status": status}, namespace_of(pod), subresource="status")
 

@@ -224,6 +224,32 @@ def test_a_template_of_another_owner_is_not_changed(fabric: Fabric) -> None:
     assert fabric.becomes("Ready")
 
 
+def test_a_simulated_daemon_whose_status_is_overwritten_keeps_its_address(fabric: Fabric) -> None:
+    """A real kubelet writes Pending while it cannot pull the image of the pod."""
+    fabric.daemons()
+    uid = uid_of(fabric.domain(nodes=2))
+    for node in ("a", "b"):
+        labels = {DOMAIN_LABEL: uid, "nvidia.com/gpu.clique": CLIQUE}
+        fabric.client.create(NODES, {"metadata": {"name": node, "labels": labels}})
+    assert fabric.becomes("Ready")
+
+    def addresses() -> dict[str, str]:
+        return {node["name"]: node["ipAddress"] for node in fabric.status().get("nodes", ())}
+
+    def running() -> bool:
+        pods = fabric.client.list(PODS, DRIVER_NAMESPACE).items
+        return len(pods) == 2 and all(pod["status"]["phase"] == "Running" for pod in pods)
+
+    before = addresses()
+    assert len(set(before.values())) == 2
+    (pod, *_) = fabric.client.list(PODS, DRIVER_NAMESPACE).items
+    conditions = [{"type": "Ready", "status": "False"}]
+    status = {"status": {"phase": "Pending", "podIP": None, "conditions": conditions}}
+    fabric.client.patch(PODS, pod["metadata"]["name"], status, DRIVER_NAMESPACE, subresource="status")
+    assert fabric.lab.eventually(running, PODS)
+    assert addresses() == before
+
+
 # -- the plugin --------------------------------------------------------------------------------------------------------
 
 
