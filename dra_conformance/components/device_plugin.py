@@ -127,15 +127,15 @@ class NodeDevicePlugin:
         # Deferred: only scenarios with the reference plugin load it.
         from reference_impl.device_plugin import GpuDevicePlugin, command
 
-        parser = argparse.ArgumentParser()
-        command.add_arguments(parser)
         with starting(COMPONENT):
+            parser = argparse.ArgumentParser(exit_on_error=False)
+            command.add_arguments(parser)
             try:
                 options = command.plugin_options(parser.parse_args(self._filled([*_REFERENCE, *self.flags])))
                 self.node.run_part(
                     COMPONENT, GpuDevicePlugin(clock=self._world.clock, nvml=self.node.nvml, options=options)
                 )
-            except ComponentError as error:
+            except (ComponentError, argparse.ArgumentError) as error:
                 self.error = str(error)
 
     def _filled(self, command: Sequence[str]) -> list[str]:

@@ -60,6 +60,20 @@ def change_service(patch: Patch, method: str, change: Callable[[Callable[..., An
 # -- registration ------------------------------------------------------------------------------------------------------
 
 
+@mutant("device-plugin-waits-before-it-registers", rule="DP-001a")
+def _(patch: Patch) -> None:
+    """A plugin registers only with a kubelet that starts after it."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def register(self: Any, kubelet: Any) -> None:
+            if self.__dict__.setdefault("first", kubelet) != kubelet:
+                original(self, kubelet)
+
+        return register
+
+    patch.wrap(f"{PLUGIN}:Endpoint._register", make)
+
+
 @mutant("device-plugin-registers-before-it-serves", rule="DP-001")
 def _(patch: Patch) -> None:
     """The socket is served a moment after the call of Register."""

@@ -143,3 +143,101 @@ def _(patch: Patch) -> None:
         return allocation
 
     patch.wrap(f"{ANSWERS}.allocation", make)
+
+
+_OPTIONS = "reference_impl.device_plugin.options"
+_REFUSED_FILE = f"{_FLAGS}a-configuration-file-is-refused-if-what"
+
+
+def _change_document(patch: Patch, change: Callable[[dict[str, Any]], object]) -> None:
+    """Apply `change` to every configuration file that is read."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def load(*arguments: Any) -> Any:
+            document = original(*arguments)
+            change(document)
+            return document
+
+        return load
+
+    patch.wrap(f"{_OPTIONS}:plain_yaml.load", make)
+
+
+@mutant("device-plugin-reads-any-version", rule="DP-135c", scenario=_REFUSED_FILE)
+def _(patch: Patch) -> None:
+    """The version of the configuration file is not compared."""
+    _change_document(patch, lambda document: document.update(version="v1"))
+
+
+@mutant("device-plugin-without-shared-resources", rule="DP-135c", scenario=_REFUSED_FILE)
+def _(patch: Patch) -> None:
+    """Time-slicing without resources is no time-slicing."""
+
+    def change(document: dict[str, Any]) -> None:
+        if not document["sharing"]["timeSlicing"].get("resources"):
+            del document["sharing"]["timeSlicing"]
+
+    _change_document(patch, change)
+
+
+@mutant("device-plugin-leaves-out-nameless-resources", rule="DP-135c", scenario=_REFUSED_FILE)
+def _(patch: Patch) -> None:
+    """A shared resource without a name is that of GPUs."""
+
+    def change(document: dict[str, Any]) -> None:
+        for resource in document["sharing"]["timeSlicing"].get("resources", ()):
+            resource.setdefault("name", "nvidia.com/gpu")
+
+    _change_document(patch, change)
+
+
+@mutant(
+    "device-plugin-runs-without-its-configuration-file",
+    rule="DP-135c",
+    scenario=f"{_FLAGS}a-configuration-file-that-does-not-exist-is-refused",
+)
+def _(patch: Patch) -> None:
+    """A configuration file that cannot be read is an empty one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def read(path: Any, **limits: Any) -> Any:
+            try:
+                return original(path, **limits)
+            except OSError:
+                return "{version: v1}"
+
+        return read
+
+    patch.wrap(f"{_OPTIONS}:regular_file.read", make)
+
+
+@mutant("device-plugin-ignores-unknown-list-strategies", rule="DP-142b")
+def _(patch: Patch) -> None:
+    """Unknown names in --device-list-strategy are left out."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def list_strategies(text: str) -> Any:
+            known = [one for one in text.split(",") if one in ("envvar", "volume-mounts", "cdi-cri")]
+            return original(",".join(known or ["envvar"]))
+
+        return list_strategies
+
+    patch.wrap("reference_impl.device_plugin.command:list_strategies", make)
+
+
+@mutant(
+    "device-plugin-shares-every-resource",
+    rule="DP-135",
+    scenario=f"{_FLAGS}each-gpu-is-offered-once-if-replicas-are-those-of-another-resource",
+)
+def _(patch: Patch) -> None:
+    """The replicas of any resource count for all."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def shared(name: str, devices: Any, sharing: Any) -> Any:
+            replicas = dict.fromkeys([name], max(sharing.replicas.values())) if sharing.replicas else {}
+            return original(name, devices, replace(sharing, replicas=replicas))
+
+        return shared
+
+    patch.wrap(f"{OFFERS}:_shared", make)

@@ -164,6 +164,12 @@ def _(world: World, node: str, action: str) -> None:
             raise SpecificationError(f"{world.scenario.where}: a device plugin cannot be {action}")
 
 
+@when('the device plugin of "{node}" is started as a process')
+def _(world: World, node: str) -> None:
+    """Start a program, also of the reference; an error of any kind at its start ends it."""
+    slot(world, node).start(as_process=True)
+
+
 @when('the device manager of "{node}" is {action}')
 def _(world: World, node: str, action: str) -> None:
     """`started`, or `restarted` as a kubelet does: all sockets are removed; `restarted twice` without a pause."""

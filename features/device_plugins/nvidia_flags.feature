@@ -96,6 +96,67 @@ Feature: Flags of NVIDIA's device plugin
       | a resource has 1           | [{name: nvidia.com/gpu, replicas: 1}]                                            |
       | the second resource has 1  | [{name: nvidia.com/gpu, replicas: 2}, {name: nvidia.com/mig-3g.40gb, replicas: 1}] |
 
+  @DP-135
+  Scenario Outline: Each GPU is offered once by a configuration file with <what>
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin of "n1" has the configuration file <document>
+    And the device manager runs on node "n1"
+    When the device plugin of "n1" is started as a process
+    Then the device plugin of "n1" offers {nvidia.com/gpu: 8}
+
+    Examples:
+      | what               | document                   |
+      | its version only   | {version: v1}              |
+      | no kind of sharing | {version: v1, sharing: {}} |
+
+  @DP-135
+  Scenario: Each GPU is offered once if replicas are those of another resource
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/mig-1g.10gb, replicas: 2}]}}}
+    And the device manager runs on node "n1"
+    When the device plugin of "n1" is started
+    Then the device plugin of "n1" offers {nvidia.com/gpu: 8}
+
+  @DP-135c
+  Scenario Outline: A configuration file is refused if <what>
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin of "n1" has the configuration file <document>
+    And the device manager runs on node "n1"
+    When the device plugin of "n1" is started
+    Then the device plugin of "n1" does not offer anything, and ends
+
+    Examples:
+      | what                           | document                                                                                     |
+      | its version is unknown         | {version: v2, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 2}]}}}    |
+      | time-slicing has no resources  | {version: v1, sharing: {timeSlicing: {resources: []}}}                                       |
+      | time-slicing does not list any | {version: v1, sharing: {timeSlicing: {renameByDefault: true}}}                               |
+      | a resource has no name         | {version: v1, sharing: {timeSlicing: {resources: [{replicas: 2}]}}}                          |
+      | a resource has no replicas     | {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu}]}}}                 |
+      | replicas are no number         | {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: many}]}}} |
+      | it is no YAML                  | {version: v1, sharing: [                                                                     |
+
+  @DP-135c
+  Scenario: A configuration file that does not exist is refused
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device manager runs on node "n1"
+    And the device plugin of "n1" has the flags "--config-file=/dev/null/device-plugin.yaml"
+    When the device plugin of "n1" is started
+    Then the device plugin of "n1" does not offer anything, and ends
+
+  @DP-142b
+  Scenario Outline: A plugin with the flag <flag> does not run
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device manager runs on node "n1"
+    And the device plugin of "n1" has the flags "<flag>"
+    When the device plugin of "n1" is started
+    Then the device plugin of "n1" does not offer anything, and ends
+
+    Examples:
+      | flag                                      |
+      | --mig-strategy=several                    |
+      | --device-list-strategy=environment        |
+      | --device-list-strategy=envvar,environment |
+
   @DP-136
   Scenario: Shared GPUs can have a name of their own
     Given the GPUs of "n1" are those of "dgx-h100"

@@ -3,6 +3,18 @@ Feature: Device plugins register with the kubelet
   A device plugin serves a socket in a folder of the kubelet and registers a resource. The kubelet connects to the plugin
   while it waits for the response.
 
+  @DP-001a
+  Scenario: A plugin that starts beside a kubelet registers and lists devices
+    Given the device manager runs on node "n1"
+    When the device plugin of "n1" is started
+    Then the device plugin of "n1" registers
+
+  @DP-001a
+  Scenario: The program of a plugin registers and lists devices
+    Given the device manager runs on node "n1"
+    When the device plugin of "n1" is started as a process
+    Then the device plugin of "n1" registers
+
   @DP-001
   Scenario: A plugin serves before it registers
     Given the device plugin runs on node "n1"

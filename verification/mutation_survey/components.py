@@ -73,7 +73,10 @@ COMPONENTS = (
     Component(
         "device-plugin",
         ("reference_impl/device_plugin",),
-        starts=("device_plugins/registration#a-plugin-registers-with-the-version",),
+        starts=(
+            "device_plugins/registration#the-program-of-a-plugin",
+            "device_plugins/registration#a-plugin-that-starts-beside-a-kubelet",
+        ),
         judges=("device_plugins/",),
     ),
     Component(
