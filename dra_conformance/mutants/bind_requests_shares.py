@@ -241,6 +241,36 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.binder.fractions:may_reserve", wrapped)
 
 
+@mutant("binder-keeps-reservations-of-deleted-requests", rule="KAI-210b")
+def _(patch: Patch) -> None:
+    """The deletion of a BindRequest ends no reservation."""
+
+    def wrapped(original: Any) -> Any:
+        def on_bind_request(self: Any, change: Any) -> None:
+            if change.type != "DELETED":
+                original(self, change)
+
+        return on_bind_request
+
+    patch.wrap("reference_impl.binder.reconcile:Binder._on_bind_request", wrapped)
+
+
+@mutant("binder-looks-after-one-group-of-a-deleted-request", rule="KAI-210b")
+def _(patch: Patch) -> None:
+    """Only the first GPU group of a deleted BindRequest is looked after."""
+
+    def wrapped(original: Any) -> Any:
+        def on_bind_request(self: Any, change: Any) -> None:
+            if change.type == "DELETED":
+                spec = {**change.object["spec"], "selectedGPUGroups": change.object["spec"]["selectedGPUGroups"][:1]}
+                change = replace(change, object={**change.object, "spec": spec})
+            original(self, change)
+
+        return on_bind_request
+
+    patch.wrap("reference_impl.binder.reconcile:Binder._on_bind_request", wrapped)
+
+
 @mutant("binder-leaves-unreserved-pods", rule="KAI-211")
 def _(patch: Patch) -> None:
     """A running pod without reservation stays."""

@@ -295,6 +295,19 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_CONTROLLER}.sync_pod", wrapped)
 
 
+@mutant("group-event-about-v1", rule="DRA-556", **ON)
+def _(patch: Patch) -> None:
+    """The event is about a PodGroup of v1, the group of pods."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def report_failure(self: Any, owner: Any, message: str) -> None:
+            original(self, {**owner, "apiVersion": "v1"}, message)
+
+        return report_failure
+
+    patch.wrap("reference_impl.claim_controller.controller:ClaimController.report_failure", make)
+
+
 @mutant("disabled-group-claim-not-reported", rule="DRA-557", **ON)
 def _(patch: Patch) -> None:
     """While claims of groups are off, nothing says why a pod has no claim."""

@@ -9,6 +9,7 @@ DRA-548 to DRA-561.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -442,15 +443,19 @@ def _(world: World, claim: str, group: str) -> None:
 
 @then('workload PodGroup "{group}" gets a {kind:word} event "{reason}" that contains "{text}"')
 def _(world: World, group: str, kind: str, reason: str, text: str) -> None:
-    """An event (Normal or Warning) with this reason and text comes to be recorded for the PodGroup, by its uid."""
+    """An event (Normal or Warning) with this reason and text comes to be recorded for the PodGroup.
+
+    It is about the uid and the API group of the PodGroup; users find events by both.
+    """
     uid, wanted = uid_of(_group(world, group)), world.text(text)
 
+    def is_about(event: Mapping[str, Any]) -> bool:
+        found = event.get("involvedObject") or event.get("regarding") or {}
+        of_group = str(found.get("apiVersion") or SCHEDULING_POD_GROUPS.api_version).rpartition("/")[0]
+        return found.get("uid") == uid and of_group == SCHEDULING_POD_GROUPS.group
+
     def look() -> Seen[str]:
-        about = [
-            event
-            for event in events_about(world, SCHEDULING_POD_GROUPS.kind, group)
-            if (event.get("involvedObject") or event.get("regarding") or {}).get("uid") == uid
-        ]
+        about = [event for event in events_about(world, SCHEDULING_POD_GROUPS.kind, group) if is_about(event)]
         ok = any((one.get("type"), one.get("reason")) == (kind, reason) and wanted in event_text(one) for one in about)
         texts = [f"{one.get('type')} {one.get('reason')}: {event_text(one)}" for one in about]
         return ok, "; ".join(dict.fromkeys(texts)) or "no event"

@@ -291,6 +291,19 @@ Feature: The binder gives pods shares of GPUs
     When pod "first" is deleted
     Then GPU group "a" has no reservation pod
 
+  @KAI-210b
+  Scenario: A reservation pod that only a deleted BindRequest needed is deleted
+    Given a pod "first" that shares 1 GPUs
+    And a pod "second" that shares 2 GPUs
+    And a BindRequest "first" of pod "first" to "n1" for GPU groups "a"
+    And the reservation pod of GPU group "a" reports GPU 2
+    Then pod "first" is bound to "n1"
+    When a BindRequest "second" of pod "second" to "n1" for GPU groups "a, b" is created
+    Then GPU group "b" has one reservation pod, on "n1"
+    When the BindRequest "second" is deleted
+    Then GPU group "b" has no reservation pod
+    And GPU group "a" has one reservation pod, on "n1"
+
   @KAI-211
   Scenario: A running pod whose reservation pod is gone is deleted at the latest at the next binding on its node
     Given a pod "lost" that shares 1 GPUs
