@@ -19,12 +19,14 @@ import fake_nvml
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import AdvanceableClock
 from dra_api.objects import (
+    CLUSTER_ROLES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
     Resource,
 )
 from dra_api.transport import Transport, TransportError
 from dra_conformance.components import external_driver, gpus_on_node
+from dra_conformance.components.companions import read_manifests
 from dra_conformance.components.connections import Connections
 from dra_conformance.components.manager import ComponentManager
 from dra_conformance.components.work_folder import WorkFolder
@@ -475,7 +477,9 @@ class Run:
                 path = service_account.write_kubeconfig(self.client, self.kubeconfig, path, name=user)
                 known = service_account.user_of(user)
             if path is not None:
-                target_roles.grant(self.client, component, user=known)
+                beside = read_manifests(self.options.companions_of(component))
+                own_role = any(resource == CLUSTER_ROLES for resource, _, _ in beside)
+                target_roles.grant(self.client, component, user=known, own_role=own_role)
             self._identities[component] = path or self.kubeconfig
         return self._identities[component]
 

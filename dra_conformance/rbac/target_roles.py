@@ -3,6 +3,10 @@
 The writes are those of the reference component in the permission table. A program may send a patch instead of an
 update, records Events, and may hold a Lease as leader; a driver may start Deployments and report on devices. Reading is
 not limited, because programs read more than the reference does, and no read can change a result.
+
+A program that brings a ClusterRole of its own writes volumes by that role only: KAI's chart lets its binder read
+PersistentVolumes and not reserve them. All other writes stay, because the chart of KAI 0.12 is for Kubernetes 1.34,
+whose API server checks less (DRA-097).
 """
 
 from __future__ import annotations
@@ -44,6 +48,7 @@ _SLICES: Obj = {
     "verbs": ["create", "delete", "patch", "update"],
 }
 _EITHER = {"update", "patch"}
+_BY_OWN_ROLE = "persistentvolumes"
 IN_PODS = ("compute-domain-daemon",)
 """The components whose programs run in pods, with the token of a service account."""
 
@@ -53,15 +58,18 @@ def user_of(component: str) -> str:
     return f"{PREFIX}:target:{component}"
 
 
-def objects(component: str, *, user: str = "") -> list[Obj]:
-    """Return the ClusterRole of a program under test and its binding to `user`, by default the one of `user_of`."""
+def objects(component: str, *, user: str = "", own_role: bool = False) -> list[Obj]:
+    """Return the ClusterRole of a program under test and its binding to `user`, by default the one of `user_of`.
+
+    `own_role`: the program brings a ClusterRole.
+    """
     name = f"{PREFIX}-target-{component}"
     return [
         {
             "apiVersion": CLUSTER_ROLES.api_version,
             "kind": CLUSTER_ROLES.kind,
             "metadata": {"name": name},
-            "rules": _rules(component),
+            "rules": _rules(component, own_role=own_role),
         },
         {
             "apiVersion": CLUSTER_ROLE_BINDINGS.api_version,
@@ -73,18 +81,19 @@ def objects(component: str, *, user: str = "") -> list[Obj]:
     ]
 
 
-def grant(client: KubeClient, component: str, *, user: str = "") -> None:
+def grant(client: KubeClient, component: str, *, user: str = "", own_role: bool = False) -> None:
     """Create the role of a program under test and its binding; see `objects`. Raises ApiError."""
-    role, binding = objects(component, user=user)
+    role, binding = objects(component, user=user, own_role=own_role)
     client.create(CLUSTER_ROLES, role)
     client.create(CLUSTER_ROLE_BINDINGS, binding)
 
 
-def _rules(component: str) -> list[Obj]:
+def _rules(component: str, *, own_role: bool) -> list[Obj]:
     found = [_READ]
     if component not in COMPONENTS:
         return found  # a webhook writes nothing
-    for rule in rules(needed([component])):
+    rows = [row for row in needed([component]) if not (own_role and row.resource == _BY_OWN_ROLE)]
+    for rule in rules(rows):
         verbs = set(rule["verbs"])
         found.append({**rule, "verbs": sorted(verbs | _EITHER if verbs & _EITHER else verbs)})
     found += [_EVENTS, _LEASES]

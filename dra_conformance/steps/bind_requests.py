@@ -75,6 +75,17 @@ def _(world: World, name: str, pod: str, node: str, claim: str, devices: str) ->
     write(world, request_object(world, name, pod, node, [entry(world, claim, node, devices)]))
 
 
+@when(
+    'a BindRequest "{name}" of pod "{pod}" to "{node}" giving claim "{claim}" the devices "{devices}", with '
+    "backoffLimit {limit:d}, is created"
+)
+def _(world: World, name: str, pod: str, node: str, claim: str, devices: str, limit: int) -> None:
+    """Create a BindRequest that allocates simulated devices to one claim, and whose binding may be tried again."""
+    obj = request_object(world, name, pod, node, [entry(world, claim, node, devices)])
+    obj["spec"]["backoffLimit"] = limit
+    write(world, obj)
+
+
 @given('a BindRequest "{name}" of pod "{pod}" to "{node}" giving:')
 @when('a BindRequest "{name}" of pod "{pod}" to "{node}" is created giving:')
 def _(world: World, name: str, pod: str, node: str, docstring: str) -> None:

@@ -28,6 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="give up an allocation whose devices are not ready by then (default: %(default)g)",
     )
     parser.add_argument(
+        "--volume-timeout",
+        type=float,
+        default=BinderOptions().volume_timeout,
+        metavar="SECONDS",
+        help="give up volumes that are not bound by then (default: %(default)g)",
+    )
+    parser.add_argument(
         "--reservation-namespace",
         default="",
         metavar="NAMESPACE",
@@ -65,6 +72,7 @@ def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Compone
         workers=args.workers,
         dynamic_resource_allocation=args.feature_gates.get("DynamicResourceAllocation"),
         binding_timeout=args.binding_timeout,
+        volume_timeout=args.volume_timeout,
         reservation_namespace=args.reservation_namespace,
         reservation_service_account=args.reservation_service_account,
         reservation_timeout=args.reservation_timeout,

@@ -15,9 +15,23 @@ class DevicesLost(BindFailure):
     """A device of the pod will not get ready (KEP-5007): this very request can never be carried out."""
 
 
-class DevicesPending(Exception):
-    """A device of the pod is not ready yet; check again after `seconds` even without a change."""
+class Pending(Exception):
+    """Something that the pod needs is not ready yet; check again after `seconds` even without a change."""
+
+    what = "the pod's needs"
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"devices are being made ready; looked at again in {seconds:g} s")
+        super().__init__(f"{self.what} are being made ready; looked at again in {seconds:g} s")
         self.seconds = seconds
+
+
+class DevicesPending(Pending):
+    """A device of the pod is not ready yet."""
+
+    what = "devices"
+
+
+class VolumesPending(Pending):
+    """A volume of the pod is not bound yet."""
+
+    what = "volumes"

@@ -14,6 +14,7 @@ class BinderOptions:
     `conflict_tries`: how often a claim write is tried while it conflicts (KAI-154).
     `event_delay`: seconds that condition, event and phase of a bound pod may wait while other pods are to be bound.
     `binding_timeout`: seconds that a claim may be allocated before its devices are ready (KEP-5007).
+    `volume_timeout`: seconds that the volumes of a pod may take to be bound.
     `reservation_namespace`: the namespace of the reservation pods for shares of GPUs; without one, BindRequests for
     shares fail, and the binder neither watches pods nor reads others than those to bind.
     `reservation_service_account`: the service account of the reservation pods.
@@ -26,6 +27,7 @@ class BinderOptions:
     dynamic_resource_allocation: bool | None = None
     conflict_tries: int = 5
     binding_timeout: float = 600.0
+    volume_timeout: float = 120.0
     event_delay: float = 5.0
     reservation_namespace: str = ""
     reservation_service_account: str = "kai-resource-reservation"

@@ -3,10 +3,10 @@
 Watches only show which BindRequests and claims have changed: each decision is made on objects that are read from the
 API server, so that no attempt fails or binds because a watch is late. Nothing is kept in memory that a restart would
 miss. One worker at a time reconciles a pod, however many BindRequests name it. The steps of one attempt are: check
-all, write claims, wait for devices, annotate and bind, condition and event, phase. A step that is done already is
-skipped and the phase comes last, so that reconciling again from any point completes the request. Condition, event and
-phase of a bound pod are deferred while other pods wait for their binding, at most `BinderOptions.event_delay`: the
-binding of a pod is more urgent than the report about another one.
+all, bind volumes and wait for them, write claims, wait for devices, annotate and bind, condition and event, phase. A
+step that is done already is skipped and the phase comes last, so that reconciling again from any point completes the
+request. Condition, event and phase of a bound pod are deferred while other pods wait for their binding, at most
+`BinderOptions.event_delay`: the binding of a pod is more urgent than the report about another one.
 
 Differences from KAI 0.17 (pkg/binder/controllers/bindrequest_controller.go), which has a defect or a hazard there:
 
@@ -38,6 +38,7 @@ from dra_api.informer import Change, Informer
 from dra_api.objects import (
     BIND_REQUESTS,
     NODES,
+    PERSISTENT_VOLUME_CLAIMS,
     PODS,
     RESOURCE_CLAIMS,
     Obj,
@@ -56,8 +57,8 @@ from reference_impl.binder.extended import ExtendedClaims
 from reference_impl.binder.failure import (
     BindFailure,
     DevicesLost,
-    DevicesPending,
     InvalidBindRequest,
+    Pending,
 )
 from reference_impl.binder.holders import DeviceHolders
 from reference_impl.binder.options import BinderOptions
@@ -65,6 +66,7 @@ from reference_impl.binder.pods import PodWriter
 from reference_impl.binder.report import Outcome, Reporter
 from reference_impl.binder.reservations import Reservations
 from reference_impl.binder.shared_gpus import SharedGpus
+from reference_impl.binder.volumes import Volumes
 from reference_impl.errors import require_served
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
@@ -111,7 +113,8 @@ class Binder:
         if self.dra_enabled:
             require_served(client, RESOURCE_CLAIMS)
         self.claims = Informer(client, RESOURCE_CLAIMS, clock=clock)
-        informers = [self.bind_requests]
+        self.volume_claims = Informer(client, PERSISTENT_VOLUME_CLAIMS, clock=clock)
+        informers = [self.bind_requests, self.volume_claims]
         if self.dra_enabled:
             informers.append(self.claims)
         if self.options.reservation_namespace:
@@ -137,6 +140,8 @@ class Binder:
             wake=self.loop.queue.add,
         )
         self.claims.on_change(self.devices.on_claim)
+        self.volumes = Volumes(client, options=self.options, clock=clock, wake=self.loop.queue.add)
+        self.volume_claims.on_change(self.volumes.on_claim)
         self.shares: SharedGpus | None = None
         if self.options.reservation_namespace:
             reservations = Reservations(
@@ -168,6 +173,7 @@ class Binder:
             self._memory.pop(uid_of(change.object), None)
             self._unwritten.pop(uid_of(change.object), None)
             self.devices.forget(self._key(change.object))
+            self.volumes.forget(self._key(change.object))
             if self.shares is not None:
                 self.shares.reservations.forget(self._key(change.object))
                 for group in gpu_groups.groups_of(change.object):
@@ -246,7 +252,7 @@ class Binder:
     # -- one attempt -------------------------------------------------------------------------------------------------
 
     def attempt(self, request: Obj) -> Outcome | None:
-        """Try to bind once. Return None if the request was deleted as invalid, or if its devices are not ready yet.
+        """Try to bind once. Return None if the request was deleted as invalid, or if a volume or device is not ready.
 
         Raises ApiError or TransportError only if the outcome is unknown.
         """
@@ -258,7 +264,7 @@ class Binder:
         except InvalidBindRequest as failure:
             self.discard(request, pod, str(failure))
             return None
-        except DevicesPending as pending:
+        except Pending as pending:
             self.loop.queue.add_after(self._key(request), pending.seconds)
             return None
         except DevicesLost as failure:
@@ -285,6 +291,7 @@ class Binder:
         taken = [(uid_of(item.claim), item.allocation) for item in planned if item.allocation is not None]
         if entry is not None and entry.get("allocation"):
             taken.append(("", entry["allocation"]))
+        self.volumes.require_bound(pod, node)
         if share is not None and self.shares is not None:
             self.shares.commit(pod, name_of(node), share)
         with self.holders.taking(pod, taken):

@@ -70,3 +70,13 @@ def test_no_role_allows_everything(component: str) -> None:
     assert writes
     assert not [rule for rule in writes if "*" in rule["apiGroups"]], yaml.safe_dump(role)
     assert not [rule for rule in writes if CLUSTER_ROLES.group in rule["apiGroups"]]
+
+
+@pytest.mark.parametrize("own_role", [False, True])
+def test_a_program_with_a_role_of_its_own_writes_volumes_by_that_role_only(own_role: bool) -> None:
+    """KAI's chart does not let its binder reserve volumes, and the suite's role must not hide that."""
+    rules = target_roles.objects("binder", own_role=own_role)[0]["rules"]
+    writes = {(name, verb) for rule in rules for name in rule["resources"] for verb in rule["verbs"]}
+    assert (("persistentvolumes", "update") in writes) is not own_role
+    assert ("persistentvolumeclaims", "update") in writes
+    assert ("pods/binding", "create") in writes
