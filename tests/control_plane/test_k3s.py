@@ -281,14 +281,23 @@ def test_a_tag_without_a_release_is_refused_before_docker_is_called(short: Path)
         K3sControlPlane(image="rancher/k3s:latest", directory=short / "k3s").start()
 
 
-def test_without_the_extra_the_package_is_named(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_is_missing_is_named(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] in ("docker", "testcontainers")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delitem(sys.modules, "dra_conformance.control_plane.k3s.container", raising=False)
     monkeypatch.setitem(sys.modules, "docker", None)
     with pytest.raises(TargetUnreachable, match="docker is not installed") as caught:
         K3sControlPlane(directory=short / "k3s").start()
-    assert "dra-conformance[k3s]" in caught.value.hint
+    assert "testcontainers" in caught.value.hint
+
+
+def test_testcontainers_is_imported_only_when_it_is_used() -> None:
+    program = (
+        "import sys, dra_conformance.cli, dra_conformance.control_plane.k3s, dra_conformance.pytest_plugin.runner; "
+        "print([name for name in sys.modules if name.split('.')[0] in ('docker', 'testcontainers')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def run(tmp_path: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:

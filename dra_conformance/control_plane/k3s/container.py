@@ -1,7 +1,6 @@
 """The container of a k3s cluster, based on testcontainers' class, with own command line and folders.
 
-This module needs the extra `k3s`. The caller stops the container; testcontainers' reaper removes that of a killed
-harness.
+The caller stops the container; testcontainers' reaper removes that of a killed harness.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class K3sControlPlane(ImageControlPlane):
 
     def _start(self) -> None:
         docker_info()
-        import docker.errors  # deferred: the extra k3s is optional
+        import docker.errors  # deferred: slow to import
 
         from dra_conformance.control_plane.k3s.container import Container
 
@@ -128,7 +128,7 @@ class K3sControlPlane(ImageControlPlane):
 
     def _refused(self, error: Exception) -> TargetUnreachable:
         """Return an error for Docker's refusal, which may concern the reaper's image or a mount instead of k3s."""
-        # Deferred: the module needs the optional extra k3s.
+        # Deferred: the module imports testcontainers, which is slow.
         from dra_conformance.control_plane.k3s.container import REAPER
 
         reported, start = _first_line(error), f"--control-plane k3s: Docker does not start {self.image}"
@@ -156,10 +156,10 @@ class K3sControlPlane(ImageControlPlane):
 def docker_info() -> Mapping[str, Any]:
     """Return the Docker daemon's `docker info`.
 
-    Raises TargetUnreachable if the daemon or the extra `k3s` is missing.
+    Raises TargetUnreachable if the daemon or testcontainers is missing.
     """
     try:
-        # Deferred: the extra k3s is optional.
+        # Deferred: slow to import, and only this control plane needs them.
         import docker
         import requests
         import testcontainers.community.k3s  # noqa: F401 - is it installed
@@ -167,7 +167,7 @@ def docker_info() -> Mapping[str, Any]:
     except ImportError as error:
         raise TargetUnreachable(
             f"--control-plane k3s: {str(error.name).partition('.')[0]} is not installed",
-            hint="pip install 'dra-conformance[k3s]'",
+            hint="pip install testcontainers",
         ) from None
     try:
         client = DockerClient(timeout=_ANSWERS_WITHIN).client  # as the container's own: it knows contexts, too
