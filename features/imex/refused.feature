@@ -60,6 +60,8 @@ Feature: ComputeDomains and claims that cannot work
     When a ComputeDomain "rival" is created with {numNodes: 2, channel: {allocationMode: All, resourceClaimTemplate: {name: other-channel}}}
     Then the ComputeDomain "rival" has a DaemonSet and a claim template for its daemons
     And the ComputeDomain "other" has a claim template for its workloads with allocationMode Single
+    # Once all is idle, nothing but the deletion wakes the controller.
+    Given the objects of ComputeDomain "rival" are remembered
     When the ComputeDomain "other" is deleted
     Then nothing is left of the ComputeDomain "other"
     And the ComputeDomain "rival" has a claim template for its workloads with allocationMode All
