@@ -273,6 +273,13 @@ def _requirements(scenario: Scenario, selection: _Selection) -> Unmet | None:
     return found[0] if found else None
 
 
+def _driver_of_cluster(scenario: Scenario, selection: _Selection) -> Unmet | None:
+    """Scenarios of the driver call it: the socket of a driver of the cluster is on its node, and the run is not."""
+    if "driver" in scenario.tags.components and selection.target.components["driver"].kind == "cluster":
+        return untestable("calls the driver, whose socket is on a node of the cluster (there: --driver socket:PATH)")
+    return None
+
+
 # In this order: the first decider that applies gives status and reason.
 _DECIDERS: tuple[_Decider, ...] = (
     _selected,
@@ -284,4 +291,5 @@ _DECIDERS: tuple[_Decider, ...] = (
     _feature_gates,
     _no_component,
     _requirements,
+    _driver_of_cluster,
 )

@@ -484,6 +484,17 @@ def test_a_declared_feature_that_cannot_be_observed_is_untestable() -> None:
     assert decide(one, target={"features": undeclared}, **cluster).status is Status.NOT_SUPPORTED
 
 
+def test_a_driver_of_the_cluster_is_not_called() -> None:
+    one = scenario(rules=("DRA-001",), components=("driver",))
+    found = decide(one, control_plane="kubeconfig", driver="cluster", driver_name="a.b")
+    assert found.status is Status.UNTESTABLE
+    assert "--driver socket:PATH" in found.reason
+    running = decide(one, control_plane="kubeconfig", driver="socket:/s", driver_name="a.b")
+    assert running.status is not Status.UNTESTABLE
+    other = scenario(rules=("DRA-001",), components=("claim-controller",))
+    assert decide(other, control_plane="kubeconfig", driver="cluster").status is not Status.UNTESTABLE
+
+
 def test_a_rule_of_a_component_that_the_run_lacks_does_not_apply_whatever_else_is_missing() -> None:
     both = scenario(rules=("DRA-005", "DRA-001"), components=("driver",))
     undeclared = SupportedFeatures(unsupported={"health": "not declared (--supported-features)"})
