@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
+import yaml
 
-from verification.kind_cluster import command, compute_domains, device_plugins, manifests, pods, runtime
+from verification.kind_cluster import (
+    charts,
+    command,
+    compute_domains,
+    device_plugins,
+    existing,
+    helm,
+    images,
+    inside,
+    interrupted,
+    leftovers,
+    manifests,
+    pods,
+    runtime,
+    shards,
+)
 
 
 def test_it_is_not_run_without_its_archives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,3 +117,157 @@ def test_a_gpu_that_two_pods_of_a_node_see_is_given_twice() -> None:
 
     found = [shown("a", "n1", "GPU-1"), shown("b", "n1", "GPU-1"), shown("c", "n2", "GPU-1")]
     assert device_plugins.given_twice(found) == [("n1", "GPU-1")]
+
+
+def test_options_select_checks(tmp_path: Path) -> None:
+    def chosen(*words: str) -> list[str]:
+        return list(inside.chosen(inside.options().parse_args(words)))
+
+    assert chosen() == list(inside.CHECKS)
+    assert chosen("--ci") == ["manifests"]
+    assert chosen("--only", "shards", "--only", "chart") == ["shards", "chart"]
+    assert command.main(["--only", "everything"], bin_dir=tmp_path) == 4
+    assert command.main(["--help"], bin_dir=tmp_path) == 0
+
+
+def test_a_check_without_its_archive_or_helm_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert inside.lacking("nodes", tmp_path) == ""
+    assert "reader.tar" in inside.lacking("shards", tmp_path)
+    assert "helm" in inside.lacking("chart", tmp_path)
+    assert "example-driver.tar" in inside.lacking("existing", tmp_path)
+    (tmp_path / images.EXAMPLE_DRIVER).touch()
+    assert "chart" in inside.lacking("existing", tmp_path)
+    (tmp_path / images.CHART).mkdir()
+    assert "no helm" in inside.lacking("existing", tmp_path)
+
+
+def test_images_of_the_checks_need_the_built_example_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "verification build dra-example-driver" in images.prepare(tmp_path, bin_dir=tmp_path)
+    (tmp_path / "dra-example-kubeletplugin").touch()
+    for name in (images.EXAMPLE_DRIVER, images.READER):
+        (tmp_path / name).touch()
+    (tmp_path / images.CHART).mkdir()
+    assert images.prepare(tmp_path, bin_dir=tmp_path) == ""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / images.CHART).rmdir()
+    assert "Go is not installed" in images.prepare(tmp_path, bin_dir=tmp_path)
+    (tmp_path / images.READER).unlink()
+    assert "mmdebstrap is not installed" in images.prepare(tmp_path, bin_dir=tmp_path)
+
+
+def test_helm_has_folders_of_its_own(tmp_path: Path) -> None:
+    found = helm.environment(tmp_path, Path("/k/kubeconfig"))
+    assert found["KUBECONFIG"] == "/k/kubeconfig"
+    assert all(found[name].startswith(str(tmp_path)) for name in found if name == "HOME" or name.startswith("HELM"))
+
+
+def test_the_user_s_kubeconfig_has_the_cluster_and_the_token_only(tmp_path: Path) -> None:
+    given = {"clusters": [{"name": "c", "cluster": {"server": "https://s"}}], "users": [{"name": "admin", "user": {}}]}
+    (tmp_path / "admin").write_text(yaml.safe_dump(given))
+    made = existing.kubeconfig_of(tmp_path / "admin", "t")
+    assert made["clusters"][0]["cluster"] == {"server": "https://s"}
+    assert made["users"] == [{"name": "user", "user": {"token": "t"}}]
+
+
+def test_objects_that_are_left_or_gone_are_named() -> None:
+    assert list(existing.differences({"1": "nodes a"}, {"1": "nodes a"}, "afterwards")) == []
+    assert list(existing.differences({"1": "nodes a"}, {"2": "pods b"}, "afterwards")) == [
+        "afterwards there is pods b",
+        "afterwards there is no nodes a",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "code", "wrong"),
+    [
+        ({"id": "DRA-001", "status": "passed", "reason": ""}, 0, ""),
+        ({"id": "DRA-104", "status": "failed", "reason": "known"}, 1, ""),
+        ({"id": "DRA-001", "status": "failed", "reason": "no"}, 1, "DRA-001 failed: no"),
+        ({"id": "DRA-001", "status": "untestable", "reason": "missing permissions: x"}, 0, "missing permissions"),
+        ({"id": "DRA-001", "status": "passed", "reason": ""}, 13, "ended with 13"),
+    ],
+)
+def test_a_report_of_another_cluster_is_judged(tmp_path: Path, rule: dict[str, Any], code: int, wrong: str) -> None:
+    report = {"rules": [rule], "scenarios": [{"id": "s", "status": "passed"}]}
+    (tmp_path / "report.json").write_bytes(orjson.dumps(report))
+    done = subprocess.CompletedProcess[str]([], code, "", "")
+    found = "\n".join(existing.judged(done, tmp_path))
+    assert wrong in found
+    assert bool(wrong) == bool(found)
+
+
+def test_pods_of_a_job_find_the_api_server_without_dns() -> None:
+    job = {"kind": "Job", "spec": {"template": {"spec": {}}}}
+    made = shards.with_host(job, "kubernetes.default.svc", "10.96.0.1")
+    aliases = [{"ip": "10.96.0.1", "hostnames": ["kubernetes.default.svc"]}]
+    assert made["spec"]["template"]["spec"] == {"hostAliases": aliases}
+    assert shards.with_host({"kind": "Pod"}, "h", "a") == {"kind": "Pod"}
+
+
+def test_the_volume_is_that_of_the_printed_claim() -> None:
+    printed = existing.ours("job", "--shards", "2", "--control-plane", "embedded")
+    claim = next(one for one in yaml.safe_load_all(printed.stdout) if one["kind"] == "PersistentVolumeClaim")
+    spec = shards.volume("w1")["spec"]
+    assert spec["claimRef"] == {name: claim["metadata"][name] for name in ("namespace", "name")}
+    assert spec["accessModes"] == claim["spec"]["accessModes"]
+    assert spec["capacity"] == claim["spec"]["resources"]["requests"]
+
+
+def test_shards_must_have_the_results_of_one_run() -> None:
+    rows = [("a", "passed"), ("b", "filtered"), ("c", "untestable")]
+    found = shards.statuses({"scenarios": [{"id": name, "status": status} for name, status in rows]})
+    assert found == {"a": "passed", "c": "untestable"}
+    assert list(shards.compared(found, found, "in 2 shards")) == []
+    assert list(shards.compared(found, {"a": "failed"}, "in 2 shards")) == [
+        "in 2 shards a is failed, not passed",
+        "in 2 shards c is None, not untestable",
+    ]
+
+
+def test_a_pod_is_ready_with_its_condition() -> None:
+    assert charts.ready({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    assert not charts.ready({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
+    assert not charts.ready({"status": {}})
+
+
+def test_contexts_of_the_user_are_leftovers_too(tmp_path: Path) -> None:
+    assert leftovers.contexts(tmp_path / "config") == set()
+    (tmp_path / "config").write_text("contexts: [{name: kind-x}]\n")
+    assert leftovers.contexts(tmp_path / "config") == {"context kind-x"}
+
+
+WAITS = "import signal, sys\nprint('ready', flush=True)\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "left", "wrong"),
+    [
+        ("try: signal.pause()\nexcept KeyboardInterrupt: sys.exit(2)", [], ""),
+        ("try: signal.pause()\nexcept KeyboardInterrupt: sys.exit(0)", [], "exit code 0, not 2"),
+        ("try: signal.pause()\nexcept KeyboardInterrupt: sys.exit(2)", ["container n1"], "leaves container n1"),
+        ("sys.exit(10)", [], "exit code 10, not 2"),
+    ],
+)
+def test_ctrl_c_at_a_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, left: list[str], wrong: str
+) -> None:
+    lists = iter([frozenset[str](), frozenset(left)])
+    monkeypatch.setattr(leftovers, "there", lambda: next(lists))
+    stage = interrupted.Stage(
+        name="it waits",
+        command=[sys.executable, "-c", WAITS + program],
+        reached=lambda log: "ready" in log.read_text() and "sys.exit(10)" not in program,
+    )
+    found = "\n".join(interrupted.interrupted(stage, tmp_path / "log"))
+    assert wrong in found
+    assert bool(wrong) == bool(found)
+
+
+def test_the_stages_are_in_the_order_of_a_run(tmp_path: Path) -> None:
+    found = list(interrupted.stages("node:v1.37.2", tmp_path, tmp_path))
+    assert [one.code for one in found] == [2, 2, -2, 2]
+    log = tmp_path / "log"
+    log.write_text("kind: the cluster is ready after 52 s\n")
+    assert found[2].reached(log)
+    assert not found[3].reached(log)

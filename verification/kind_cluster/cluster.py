@@ -18,7 +18,7 @@ READY = 240.0
 
 T = TypeVar("T")
 _LOADED, _CALL = 300.0, 60.0
-_APPLIED = "/kind/applied"
+_APPLIED, _COPIED = "/kind/applied", "/kind/copied"
 
 
 class Cluster:
@@ -42,6 +42,18 @@ class Cluster:
         call([programs.DOCKER, "cp", str(folder), f"{self._node}:{_APPLIED}"])
         self.kubectl("apply", "-f", _APPLIED)
         call([programs.DOCKER, "exec", self._node, "rm", "-r", _APPLIED])
+
+    def delete(self, folder: Path) -> None:
+        """Delete the objects of a folder's manifests, and wait until they are gone."""
+        call([programs.DOCKER, "cp", str(folder), f"{self._node}:{_APPLIED}"])
+        self.kubectl("delete", "--ignore-not-found", "--wait=true", "-f", _APPLIED, timeout=READY)
+        call([programs.DOCKER, "exec", self._node, "rm", "-r", _APPLIED])
+
+    def copy_from(self, pod: str, path: str, target: Path, *, namespace: str) -> None:
+        """Copy a folder of a pod to this machine, with `kubectl cp`."""
+        self.kubectl("--namespace", namespace, "cp", f"{pod}:{path}", _COPIED, timeout=_LOADED)
+        call([programs.DOCKER, "cp", f"{self._node}:{_COPIED}", str(target)], timeout=_LOADED)
+        call([programs.DOCKER, "exec", self._node, "rm", "-r", _COPIED])
 
     def apply_objects(self, objects: Iterable[Obj]) -> None:
         """Apply objects."""

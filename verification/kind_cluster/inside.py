@@ -1,28 +1,47 @@
-"""The checks: `python -m verification.kind_cluster.inside FOLDER ARCHIVES [--start-engine] [--ci]`."""
+"""The checks: `python -m verification.kind_cluster.inside FOLDER ARCHIVES`, with the options of the command."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from dra_api.clock import RealClock
 from dra_conformance.control_plane.kind import KindControlPlane, programs
 from verification.docker_engine import place
-from verification.kind_cluster import compute_domains, device_plugins, leftovers, manifests, nodes, suite
+from verification.kind_cluster import (
+    charts,
+    compute_domains,
+    device_plugins,
+    existing,
+    helm,
+    images,
+    interrupted,
+    leftovers,
+    manifests,
+    nodes,
+    shards,
+    suite,
+)
 from verification.kind_cluster.cluster import Cluster
 from verification.kind_cluster.engine import Engine
 
 COMPONENTS, NODE = "components.tar", "node.tar"
-START, SUBSET = "--start-engine", "--ci"
+START, SUBSET, ONLY = "--start-engine", "--ci", "--only"
+CHECKS = ("existing", "shards", "chart", "manifests", "nodes", "device-plugins", "compute-domains", "ctrl-c", "suite")
+"""In the order in which they run. `nodes`, `device-plugins` and `compute-domains` need `manifests`."""
+_ON_CLUSTER = CHECKS[:-2]
+_OF_CI = ("manifests",)
 _LOADED = 300.0
 
 Check = Callable[[], Iterator[str]]
 
 
-def main(folder: Path, archives: Path, *, start_engine: bool = False, subset: bool = False) -> int:
-    """Run all checks, or those of CI, in `folder`; 1 when something is wrong."""
+def main(folder: Path, archives: Path, *, start_engine: bool = False, only: Collection[str] = CHECKS) -> int:
+    """Run checks in `folder`; 1 when something is wrong."""
     with contextlib.ExitStack() as stack:
         if start_engine:
             place.settle()
@@ -34,9 +53,12 @@ def main(folder: Path, archives: Path, *, start_engine: bool = False, subset: bo
         image = done.stdout.strip().splitlines()[-1].partition(": ")[2]
         before = leftovers.there()
         wrong = 0
-        if not subset:
+        if set(only) & set(_ON_CLUSTER):
+            wrong += _on_cluster(image, folder, archives, only)
+        if "ctrl-c" in only:
+            wrong += _look("ctrl-c", lambda: interrupted.look(image, folder, archives))
+        if "suite" in only:
             wrong += _look("suite", lambda: suite.look(image, folder / "report"))
-        wrong += _on_cluster(image, folder, archives / COMPONENTS, subset=subset)
         return int(wrong + _look("leftovers", lambda: iter(sorted(leftovers.there() - before))) > 0)
 
 
@@ -56,25 +78,59 @@ def _look(name: str, check: Check) -> int:
     return len(found)
 
 
-def _on_cluster(image: str, folder: Path, archive: Path, *, subset: bool) -> int:
-    """Run the checks of the manifests, one after the other, on one cluster."""
+def _on_cluster(image: str, folder: Path, archives: Path, only: Collection[str]) -> int:
+    """Run the checks that need a cluster, one after the other, on one cluster."""
     plane = KindControlPlane(image=image, directory=folder / "kind", logs=folder / "logs")
     clock = RealClock()
     began = clock.monotonic()
+    archive = archives / COMPONENTS
     with contextlib.ExitStack() as stack:
         stack.callback(plane.stop)
         plane.start()
         print(f"kind: the cluster is ready after {clock.monotonic() - began:.0f} s", flush=True)
         cluster = Cluster(plane)
         checks: Mapping[str, Check] = {
+            "existing": lambda: existing.look(cluster, archives, folder),
+            "shards": lambda: shards.look(cluster, archive, archives, folder),
+            "chart": lambda: charts.look(cluster, archive),
             "manifests": lambda: manifests.look(cluster, archive),
             "nodes": lambda: nodes.look(cluster),
-            "device plugins to DRA": lambda: device_plugins.look(cluster),
-            "ComputeDomains": lambda: compute_domains.look(cluster),
+            "device-plugins": lambda: device_plugins.look(cluster),
+            "compute-domains": lambda: compute_domains.look(cluster),
         }
-        return sum(_look(name, check) for name, check in checks.items() if not subset or name == "manifests")
+        wrong = 0
+        for name in (name for name in _ON_CLUSTER if name in only):
+            if reason := lacking(name, archives):
+                print(f"kind: {name}: not run: {reason}", flush=True)
+            else:
+                wrong += _look(name, checks[name])
+        return wrong
+
+
+def lacking(name: str, archives: Path) -> str:
+    """Return what a check needs and is not there; empty if all is."""
+    for needed in {"existing": (images.EXAMPLE_DRIVER, images.CHART), "shards": (images.READER,)}.get(name, ()):
+        if not (archives / needed).exists():
+            return f"there is no {archives / needed}"
+    if name in ("existing", "chart") and shutil.which(helm.PROGRAM) is None:
+        return "there is no helm (python -m verification build helm)"
+    return ""
+
+
+def chosen(words: argparse.Namespace) -> Collection[str]:
+    """Return the checks that the options select."""
+    return _OF_CI if words.ci else words.only or CHECKS
+
+
+def options() -> argparse.ArgumentParser:
+    """Return the options that `python -m verification kind` has, too."""
+    parser = argparse.ArgumentParser(prog="python -m verification kind", allow_abbrev=False)
+    parser.add_argument(START, action="store_true", help="start an installed dockerd in namespaces of its own")
+    parser.add_argument(SUBSET, action="store_true", help="run the part that CI includes")
+    parser.add_argument(ONLY, action="append", choices=CHECKS, help="run this check only; may be repeated")
+    return parser
 
 
 if __name__ == "__main__":
-    given = sys.argv[3:]
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), start_engine=START in given, subset=SUBSET in given))
+    given = options().parse_args(sys.argv[3:])
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), start_engine=given.start_engine, only=chosen(given)))
