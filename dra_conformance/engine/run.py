@@ -35,6 +35,7 @@ from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.control_plane.binaries import BinariesControlPlane
 from dra_conformance.control_plane.own_objects import CLEANER, Ledger, OwnObjectsTransport
 from dra_conformance.core import isolation
+from dra_conformance.core.companions import COMPONENTS as WITH_COMPANIONS
 from dra_conformance.core.errors import TargetUnreachable, UsageError
 from dra_conformance.core.events import MACHINE, ControlPlaneReady, EventLog, InventoryUsed, RunStarted, TargetInfo
 from dra_conformance.core.events.calls import Calls, CallsTransport
@@ -477,7 +478,9 @@ class Run:
                 path = service_account.write_kubeconfig(self.client, self.kubeconfig, path, name=user)
                 known = service_account.user_of(user)
             if path is not None:
-                beside = read_manifests(self.options.companions_of(component))
+                # A companion has an identity too, and no companions of its own.
+                has_companions = component in WITH_COMPANIONS
+                beside = read_manifests(self.options.companions_of(component)) if has_companions else ()
                 own_role = any(resource == CLUSTER_ROLES for resource, _, _ in beside)
                 target_roles.grant(self.client, component, user=known, own_role=own_role)
             self._identities[component] = path or self.kubeconfig

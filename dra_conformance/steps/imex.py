@@ -425,6 +425,18 @@ def _(world: World, pod: str) -> None:
     world.eventually(f"messages of the events of {pod}", look, expected=["the domainID of its claim"])
 
 
+@then('an event of pod "{pod}" names ComputeDomain "{name}", or says that its namespace is another')
+def _(world: World, pod: str, name: str) -> None:
+    """An event about the pod has the name of the ComputeDomain or the word namespace: the words are the driver's."""
+    wanted = (world.name(name), "namespace")
+
+    def look() -> Seen[list[Any]]:
+        seen = [event_text(event) for event in events_about(world, "Pod", pod)]
+        return any(one in message for message in seen for one in wanted), seen
+
+    world.eventually(f"messages of the events of {pod}", look, expected=[" or ".join(wanted)])
+
+
 @given('a channel claim "{claim}" on "{node}" without configuration')
 def _(world: World, claim: str, node: str) -> None:
     """A claim for channel-0, allocated by hand, that names no ComputeDomain."""

@@ -150,7 +150,7 @@ Feature: From a ComputeDomain to a channel in a container
     And a pod "spy" using template "stranger" is created
     And a pod "typo" using template "mistyped" is created
     Then an event of pod "late" says the domainID of its claim
-    And an event of pod "spy" says "namespace"
+    And an event of pod "spy" names ComputeDomain "foreign", or says that its namespace is another
     And an event of pod "typo" says "allocationMod"
     And pod "late" does not run
     And pod "spy" does not run
