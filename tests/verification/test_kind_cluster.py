@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -262,6 +263,18 @@ def test_ctrl_c_at_a_stage(
     found = "\n".join(interrupted.interrupted(stage, tmp_path / "log"))
     assert wrong in found
     assert bool(wrong) == bool(found)
+
+
+def test_a_process_that_has_ended_and_is_not_reaped_does_not_count() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True)
+    try:
+        assert len(interrupted.processes(process.pid)) == 1
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert interrupted.processes(process.pid) == []
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_the_stages_are_in_the_order_of_a_run(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ Ctrl-C is SIGINT for each process of the terminal's foreground group: the comman
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -77,7 +78,7 @@ def interrupted(stage: Stage, log: Path) -> Iterator[str]:
         yield f"Ctrl-C while {stage.name}: exit code {code}, not {stage.code}\n{_end(log)}"
     left = sorted(leftovers.there() - before)
     try:
-        until(lambda: _no_process(process.pid), what="its processes have ended", within=_LAST)
+        until(lambda: not processes(process.pid), what="its processes have ended", within=_LAST)
     except AssertionError as error:
         left.append(str(error))
     print(f"kind: Ctrl-C while {stage.name}: exit code {code}, left: {left or 'nothing'}", flush=True)
@@ -89,12 +90,16 @@ def _reached(stage: Stage, process: subprocess.Popen[bytes], log: Path) -> bool:
     return process.poll() is not None or stage.reached(log)
 
 
-def _no_process(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return True
-    return False
+def processes(group: int) -> list[str]:
+    """Return the running processes of a group; those that have ended and are not reaped do not count."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            name, _, rest = path.read_text(encoding="utf-8", errors="replace").rpartition(")")
+            state, _, its_group = rest.split()[:3]
+            if int(its_group) == group and state != "Z":
+                found.append(name.partition("(")[2])
+    return found
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
