@@ -284,3 +284,9 @@ def test_the_stages_are_in_the_order_of_a_run(tmp_path: Path) -> None:
     log.write_text("kind: the cluster is ready after 52 s\n")
     assert found[2].reached(log)
     assert not found[3].reached(log)
+    (tmp_path / "interrupted").mkdir()
+    events = tmp_path / "interrupted/events.jsonl"
+    events.write_text('{"kind":"api","seq":1}\n')
+    assert not found[3].reached(log)
+    events.write_text('{"kind":"scenario-started","seq":2}\n')
+    assert found[3].reached(log)
