@@ -9,14 +9,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from dra_api.client import ApiError
-from dra_api.objects import KNOWN, RESOURCE_CLAIMS, Obj, Resource, name_of
+from dra_api.client import ApiError, Conflict
+from dra_api.objects import KNOWN, RESOURCE_CLAIMS, Obj, Resource, meta, name_of
 from dra_api.transport import TransportError
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.core.values import expectation, read_value
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import World, show
+
+_OTHER_WRITES = 3
+"""So many writes of controllers of the cluster may come between a read and the update that rests on it."""
 
 
 @dataclass
@@ -142,8 +145,18 @@ def with_field(world: World, path: str, value: object) -> Obj:
 
 
 def update_field(world: World, path: str, value: object, *, subresource: str | None = None) -> Obj:
-    """Change one field of the created object, through the main resource or a subresource."""
-    changed = with_field(world, path, value)
+    """Change one field of the created object, through the main resource or a subresource.
+
+    A controller of the cluster may write the object between the read and the update, which is then refused with a
+    conflict: it is read again. A conflict although the object has not changed is the API server's answer.
+    """
+    for _ in range(_OTHER_WRITES):
+        changed = with_field(world, path, value)
+        try:
+            return world.client.update(manifests.resource_of(changed), changed, subresource=subresource)
+        except Conflict:
+            if meta(with_field(world, path, value))["resourceVersion"] == meta(changed)["resourceVersion"]:
+                raise
     return world.client.update(manifests.resource_of(changed), changed, subresource=subresource)
 
 
