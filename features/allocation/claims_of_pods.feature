@@ -216,11 +216,12 @@ Feature: Pods with several claims
     And a pod "train" using claim "mine"
     Then the message of condition PodScheduled of the Pod "train" contains "$(class:late)"
     When "status.conditions[0].lastTransitionTime" of the Pod "train" is set to "2026-01-01T00:00:00Z"
-    And a DeviceClass "late" selecting 'device.driver == "none"' is created
+    # A scheduler that has bound a later pod has seen the change of the earlier one.
+    And a pod "other" using claim "plain" is created
+    Then pod "other" is bound to "n1"
+    When a DeviceClass "late" selecting 'device.driver == "none"' is created
     Then the Pod "train" has "status.conditions[type=PodScheduled][0].message" without $(class:late)
     And the Pod "train" keeps "status.conditions[type=PodScheduled][0].lastTransitionTime" "2026-01-01T00:00:00Z"
-    When a pod "other" using claim "plain" is created
-    Then pod "other" is bound to "n1"
 
   @DRA-130d
   Scenario: A pod that is one of the 256 consumers of a claim is bound
