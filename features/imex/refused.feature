@@ -119,7 +119,7 @@ Feature: ComputeDomains and claims that cannot work
       | node | pod   | clique | status |
       | n3   | Ready | 0      | Ready  |
     Then the ComputeDomain "job" has "status.status" Ready
-    # Somebody adds an entry by hand; the pod of another node is deleted.
+    # An entry is added by hand; the pod of another node is deleted.
     When the ComputeDomain "job" has the daemons:
       | node   | pod  | clique | status |
       | forged | none | 0      | Ready  |
