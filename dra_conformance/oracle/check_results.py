@@ -102,7 +102,8 @@ def _check_pool(context: CheckContext, allocated: AllocatedDevice, device: PoolD
     if not problem:
         return
     rule = "DRA-146" if not pool.complete else "DRA-149" if "listed twice" in problem else "DRA-194"
-    rule = "DRA-507" if "compatibility groups" in problem else rule
+    if "compatibility groups" in problem:
+        rule = "DRA-507"
     if rule == "DRA-146" and context.settings.release == 34:
         return  # 1.34 takes single devices from incomplete pools
     text = f"{allocated.title} is of a pool that cannot be used: {problem}"

@@ -459,7 +459,8 @@ class Search:
                     bool(self._problem.busy & bit),
                     tuple(self._compared(number, position) for number in range(len(self._problem.constraints))),
                     (device.id.pool_id, frozenset(device.counters.items())) if device.counters else None,
-                    frozenset(compatibility.groups_of(device).items()) if device.counters else None,
+                    # Read from the device only where it can matter: this is a hot path.
+                    frozenset(compatibility.groups_of(device).items()) if device.id.pool_id in self._groups else None,
                 )
             self._class_of[position] = known
         return known
