@@ -1,8 +1,9 @@
 """The image of the harness and the reference components, with the fake NVML inside.
 
-It has Debian's Python, the wheel with its dependencies, and nothing else: no shell, no package manager. Processes run
-as user 65532, and write below /tmp only. `docker run IMAGE dra_conformance run` starts the harness, `docker run IMAGE
-reference_impl scheduler` a component. The pods of ComputeDomains start `compute-domain-daemon` in it, as root.
+It has Debian's Python, the wheel with its dependencies, and a shell for the simulated programs of fake nodes, but no
+package manager. Processes run as user 65532, and write below /tmp only. `docker run IMAGE dra_conformance run` starts the
+harness, `docker run IMAGE reference_impl scheduler` a component. The pods of ComputeDomains start `compute-domain-daemon`
+in it, as root.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from deploy.images import archive, debian
 NAME = "dra-conformance"
 USER = 65532
 _ROOT = Path(__file__).resolve().parents[2]
-_PACKAGES = ("python3", "ca-certificates", "libstdc++6", "netbase", "tzdata")
+_PACKAGES = ("python3", "ca-certificates", "libstdc++6", "netbase", "tzdata", "busybox-static")
+SHELL = ("sh", "cat", "rm")
+"""The programs of busybox that the simulated programs use: nvidia-smi, nvidia-imex and others are shell scripts."""
 _SITE = "opt/dra-conformance"
 _PASSWD = f"root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:{USER}:{USER}:nonroot:/tmp:/sbin/nologin\n"
 DAEMON = "usr/local/bin/compute-domain-daemon"
@@ -83,6 +86,8 @@ def write(target: Path, *, report: Callable[[str], None] = lambda text: None) ->
         with archive.Layer(work / "site.tar") as layer:
             layer.text("etc/passwd", _PASSWD)
             layer.text("etc/group", _GROUP)
+            for name in SHELL:
+                layer.link(f"bin/{name}", "busybox")
             layer.folder("tmp", mode=0o1777)
             layer.text(DAEMON, DAEMON_PROGRAM, mode=0o755)
             layer.tree(_SITE, work / "site")

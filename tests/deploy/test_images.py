@@ -127,9 +127,11 @@ def test_each_component_starts_in_the_image(component: str, loaded: str) -> None
     assert done.stdout.startswith(f"usage: python -m reference_impl {component}")
 
 
-def test_the_harness_judges_the_reference_in_the_image(loaded: str) -> None:
+@pytest.mark.parametrize("part", ["^claims/api_templates", "^driver/gpu_(sharing|mps)"])
+def test_the_harness_judges_the_reference_in_the_image(part: str, loaded: str) -> None:
+    """The second part starts simulated nvidia-smi and MPS programs, which are shell scripts."""
     writable = "/tmp"  # noqa: S108 - inside the container
     locked = ["--read-only", "--cap-drop", "ALL", "--network", "none", "--tmpfs", f"{writable}:exec"]
-    words = ["dra_conformance", "run", "--focus", "^claims/api_templates", "--out", f"{writable}/report"]
+    words = ["dra_conformance", "run", "--focus", part, "--out", f"{writable}/report"]
     done = docker("run", "--rm", *locked, loaded, *words, "--progress", "none")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import yaml
 
+from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient, NotFound
 from dra_api.clock import AdvanceableClock
 from dra_api.component import Component
@@ -28,6 +29,7 @@ from dra_api.objects import (
     Resource,
     name_of,
 )
+from dra_api.releases import DEFAULT_RELEASE
 from dra_api.transport import Response, Stream, Transport, TransportError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -310,3 +312,22 @@ class Cluster:
 def condition(pod: Obj, type_: str) -> Obj:
     """Return one condition of a pod; an empty dict if it has none."""
     return next((item for item in pod.get("status", {}).get("conditions") or () if item["type"] == type_), {})
+
+
+@contextmanager
+def emulated_cluster(
+    directory: Path, *, nodes: Sequence[str] = (), bind_requests: bool = False, release: str = DEFAULT_RELEASE
+) -> Iterator[Cluster]:
+    """A cluster on an emulated API server of its own, with these nodes and on request the CRD of BindRequests."""
+    plane = ApiServerEmulator(directory=directory, https=False, kubernetes_version=release)
+    plane.start()
+    found = Cluster(plane.transport())
+    try:
+        if bind_requests:
+            found.install_bind_requests()
+        for node in nodes:
+            found.node(node, **{"kubernetes.io/hostname": node})
+        yield found
+    finally:
+        found.close()
+        plane.stop()

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_cluster import Cluster, FaultyTransport, condition, dead_after, fail_times, refusal
+from small_cluster import Cluster, FaultyTransport, condition, dead_after, emulated_cluster, fail_times, refusal
 
-from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, uid_of
 from dra_api.releases import DEFAULT_RELEASE
@@ -24,17 +23,8 @@ OPTIONS = BinderOptions()
 @pytest.fixture
 def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
     release = getattr(request, "param", DEFAULT_RELEASE)  # a test names another one by an indirect parameter
-    plane = ApiServerEmulator(directory=tmp_path, https=False, kubernetes_version=release)
-    plane.start()
-    found = Cluster(plane.transport())
-    try:
-        found.install_bind_requests()
-        found.node("n1")
-        found.node("n2")
+    with emulated_cluster(tmp_path, nodes=("n1", "n2"), bind_requests=True, release=release) as found:
         yield found
-    finally:
-        found.close()
-        plane.stop()
 
 
 def binder(cluster: Cluster, *, options: BinderOptions = OPTIONS, transport: FaultyTransport | None = None) -> Binder:

@@ -6,24 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from small_cluster import Cluster
+from small_cluster import Cluster, emulated_cluster
 
-from apiserver_emulator import ApiServerEmulator
 from dra_api.client import Invalid
 from dra_api.objects import BIND_REQUESTS
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    plane = ApiServerEmulator(directory=tmp_path, https=False)
-    plane.start()
-    found = Cluster(plane.transport())
-    try:
-        found.install_bind_requests()
+    with emulated_cluster(tmp_path, bind_requests=True) as found:
         yield found
-    finally:
-        found.close()
-        plane.stop()
 
 
 def test_an_empty_spec_is_accepted_and_status_is_a_subresource(cluster: Cluster) -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_cluster import Cluster
+from small_cluster import Cluster, emulated_cluster
 
-from apiserver_emulator import ApiServerEmulator
 from dra_api.informer import Change
 from dra_api.objects import CONFIG_MAPS, NAMESPACES, PODS, Obj, meta, name_of
 from reference_impl.binder import fractions
@@ -122,16 +121,9 @@ def test_a_reservation_pod_has_a_name_of_its_node_and_group() -> None:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    plane = ApiServerEmulator(directory=tmp_path, https=False)
-    plane.start()
-    found = Cluster(plane.transport())
-    try:
-        found.install_bind_requests()
+    with emulated_cluster(tmp_path, bind_requests=True) as found:
         found.client.create(NAMESPACES, {"metadata": {"name": "work"}})
         yield found
-    finally:
-        found.close()
-        plane.stop()
 
 
 class Lab:

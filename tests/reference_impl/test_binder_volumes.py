@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_cluster import Cluster
+from small_cluster import Cluster, emulated_cluster
 
-from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.objects import (
     BIND_REQUESTS,
@@ -28,13 +27,7 @@ HOST = "kubernetes.io/hostname"
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    plane = ApiServerEmulator(directory=tmp_path, https=False)
-    plane.start()
-    found = Cluster(plane.transport())
-    try:
-        found.install_bind_requests()
-        found.node("n1", **{HOST: "n1"})
-        found.node("n2", **{HOST: "n2"})
+    with emulated_cluster(tmp_path, nodes=("n1", "n2"), bind_requests=True) as found:
         for name, provisioner in (("local", "kubernetes.io/no-provisioner"), ("made", "volumes.example.com")):
             found.client.create(
                 STORAGE_CLASSES,
@@ -46,9 +39,6 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
             )
         found.run(Binder(KubeClient(found.transport, user_agent="binder"), clock=found.clock, options=BinderOptions()))
         yield found
-    finally:
-        found.close()
-        plane.stop()
 
 
 def volume(name: str = "pv", *, node: str = "n1", size: str = "1Gi", phase: str = "Available", **spec: Any) -> Obj:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from small_cluster import Cluster, FaultyTransport, dead_after
+from small_cluster import Cluster, FaultyTransport, dead_after, emulated_cluster
 
-from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.objects import NAMESPACES, PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Obj, name_of, uid_of
 from reference_impl.claim_controller import ClaimController, ClaimControllerOptions
@@ -19,15 +18,8 @@ PROTECTION = "resource.kubernetes.io/delete-protection"
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    plane = ApiServerEmulator(directory=tmp_path, https=False)
-    plane.start()
-    found = Cluster(plane.transport())
-    try:
-        found.node("n1")
+    with emulated_cluster(tmp_path, nodes=("n1",)) as found:
         yield found
-    finally:
-        found.close()
-        plane.stop()
 
 
 def controller(cluster: Cluster, transport: FaultyTransport | None = None) -> ClaimController:

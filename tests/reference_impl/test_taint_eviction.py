@@ -7,9 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from small_cluster import DRIVER, Cluster, condition
+from small_cluster import DRIVER, Cluster, condition, emulated_cluster
 
-from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.clock import AdvanceableClock, timestamp
 from dra_api.objects import DEVICE_TAINT_RULES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj
@@ -23,15 +22,8 @@ NO_EXECUTE = {"key": "example.com/bad", "value": "v1", "effect": "NoExecute"}
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    plane = ApiServerEmulator(directory=tmp_path, https=False)
-    plane.start()
-    found = Cluster(plane.transport())
-    try:
-        found.node("n1")
+    with emulated_cluster(tmp_path, nodes=("n1",)) as found:
         yield found
-    finally:
-        found.close()
-        plane.stop()
 
 
 def eviction(cluster: Cluster, period: float = 0.3) -> TaintEviction:
