@@ -48,6 +48,10 @@ FEATURES: dict[str, OptionalFeature] = {
     "domain-events": OptionalFeature(
         "compute-domain-controller", "The ComputeDomain controller records events about ComputeDomains."
     ),
+    "domain-conditions": OptionalFeature(
+        "compute-domain-controller",
+        "The ComputeDomain controller shows problems in status.conditions of ComputeDomains, which their CRD has.",
+    ),
     "filter-timeout": OptionalFeature(
         "scheduler", "The scheduler limits a search for devices (filterTimeout of DynamicResourcesArgs)."
     ),

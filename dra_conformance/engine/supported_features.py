@@ -57,6 +57,8 @@ def _detected(name: str, options: RunOptions) -> str:
     component = FEATURES[name].component
     if name == "nvidia-checkpoint" and not _has_its_checkpoint(options.component("compute-domain-plugin")):
         return ""
+    if name == "domain-conditions" and options.component("control-plane").kind == "kubeconfig":
+        return ""  # the cluster's CRD may be NVIDIA's, which has no conditions
     kind = options.component(component).kind
     if kind == "reference" and not FEATURES[name].in_reference:
         return ""

@@ -94,6 +94,12 @@ def _(patch: Patch) -> None:
     patch.replace(f"{MEMBERSHIP}.check_alive", check)
 
 
+@mutant("domain-looked-at-before-the-label-only", rule="NV-369b")
+def _(patch: Patch) -> None:
+    """A node keeps the label of a ComputeDomain that was deleted while the label was written."""
+    patch.replace(f"{MEMBERSHIP}.check_still_alive", lambda self, uid: None)
+
+
 @mutant("waiting-claim-does-not-see-the-deletion", rule="NV-434")
 def _(patch: Patch) -> None:
     """A claim that has found its ComputeDomain once goes on waiting for its node."""

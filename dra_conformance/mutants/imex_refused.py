@@ -12,6 +12,7 @@ from dra_conformance.mutants.imex import CONTROLLER, MEMBERSHIP, PREPARER
 from reference_impl.compute_domain.cliques import index_problems
 from reference_impl.compute_domain.membership import NotYetError, PermanentError
 from reference_impl.compute_domain.objects import domain_of
+from reference_impl.compute_domain.problems import Problem, conditions_of
 
 
 @mutant("taken-template-name-not-tried-again", rule="NV-330b")
@@ -298,3 +299,124 @@ def _(patch: Patch) -> None:
         return check
 
     patch.wrap(f"{MEMBERSHIP}.check_domain", make)
+
+
+EDITS = "reference_impl.compute_domain.edits:CliqueEdits"
+
+
+@mutant("changed-addresses-looked-at-later", rule="NV-468")
+def _(patch: Patch) -> None:
+    """The address in an entry is looked at after the daemon has corrected it."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def judge(self: Any, uid: str, cliques: Any, pods: Any) -> Any:
+            # As if it saw the entries only as they are now, after the daemons.
+            self._addresses.pop(uid, None)
+            return original(self, uid, cliques, pods)
+
+        return judge
+
+    patch.wrap(f"{EDITS}.judge", make)
+
+
+@mutant("each-new-address-is-an-edit", rule="NV-468")
+def _(patch: Patch) -> None:
+    """A daemon that joins again with another address counts as an entry that is changed by hand."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def report_edits(self: Any, domain: Any) -> None:
+            original(self, domain)
+            known: dict[Any, Any] = self.__dict__.setdefault("known_addresses", {})
+            for clique in self._cliques_of(domain):
+                for entry in clique.get("daemons") or ():
+                    key = (domain["metadata"]["uid"], entry["nodeName"])
+                    if known.setdefault(key, entry["ipAddress"]) != entry["ipAddress"]:
+                        known[key] = entry["ipAddress"]
+                        self.warn(domain, "AddressChanged", f"the address of {entry['nodeName']} was changed")
+
+        return report_edits
+
+    patch.wrap(f"{CONTROLLER}.report_edits", make)
+
+
+@mutant("deleted-clique-not-reported", rule="NV-469")
+def _(patch: Patch) -> None:
+    """A clique that is deleted while its daemons run is taken for the work of the garbage collector."""
+    patch.replace("reference_impl.compute_domain.edits:_owners", lambda clique: set())
+
+
+@mutant("each-deleted-clique-is-an-edit", rule="NV-469")
+def _(patch: Patch) -> None:
+    """A clique that goes with its last daemon gets an event as well."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def judge(self: Any, uid: str, cliques: Any, pods: Any) -> Any:
+            gone = [Problem("CliqueDeleted", one["metadata"]["name"]) for one in self._deleted.get(uid, ())]
+            found, wait = original(self, uid, cliques, pods)
+            return [*found, *gone], wait
+
+        return judge
+
+    patch.wrap(f"{EDITS}.judge", make)
+
+
+@mutant("problems-are-events-only", rule="NV-470")
+def _(patch: Patch) -> None:
+    """A ComputeDomain with a problem gets no condition."""
+    patch.replace("reference_impl.compute_domain.problems:conditions", lambda domain, found, **options: [])
+
+
+@mutant("condition-stays", rule="NV-470")
+def _(patch: Patch) -> None:
+    """The condition of a problem stays when the problem is gone."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def conditions(domain: Any, found: Any, **options: Any) -> Any:
+            return original(domain, found, **options) if found else conditions_of(domain)
+
+        return conditions
+
+    patch.wrap("reference_impl.compute_domain.problems:conditions", make)
+
+
+@mutant("condition-of-no-generation", rule="NV-470")
+def _(patch: Patch) -> None:
+    """The condition has no observedGeneration."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def conditions(domain: Any, found: Any, **options: Any) -> Any:
+            made = original(domain, found, **options)
+            return [{key: value for key, value in one.items() if key != "observedGeneration"} for one in made]
+
+        return conditions
+
+    patch.wrap("reference_impl.compute_domain.problems:conditions", make)
+
+
+@mutant("condition-of-the-names-only", rule="NV-470")
+def _(patch: Patch) -> None:
+    """A wrong index and a numNodes that cannot be are events only."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def conditions(domain: Any, found: Any, **options: Any) -> Any:
+            return original(domain, [one for one in found if one.reason == "NameTaken"], **options)
+
+        return conditions
+
+    patch.wrap("reference_impl.compute_domain.problems:conditions", make)
+
+
+@mutant("condition-of-every-domain", rule="NV-470")
+def _(patch: Patch) -> None:
+    """The condition of one ComputeDomain is written into the others, too."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        found: list[Any] = []
+
+        def conditions(domain: Any, problems: Any, **options: Any) -> Any:
+            found.extend(one for one in problems if one not in found)
+            return original(domain, list(found), **options)
+
+        return conditions
+
+    patch.wrap("reference_impl.compute_domain.problems:conditions", make)

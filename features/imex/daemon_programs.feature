@@ -205,6 +205,49 @@ Feature: The daemon program of ComputeDomains
     And the hosts files of "n1, n2" in ComputeDomain "job" have the addresses of all of them
     And the clique "rack.0" of ComputeDomain "job" is labelled, and owned by the daemon pods of "n1, n2"
 
+  @NV-468
+  Scenario: A ComputeDomain gets an event if the address in an entry is changed by hand
+    Given a ComputeDomain "other" for 1 nodes
+    And nodes "n1, n2" join ComputeDomain "job"
+    And nodes "n3" join ComputeDomain "other"
+    And the daemons of "n1, n2" have become ready in ComputeDomain "job"
+    And the daemons of "n3" have become ready in ComputeDomain "other"
+    When the entries of the clique "rack.0" of ComputeDomain "job" are changed by hand:
+      | node | field     | value      |
+      | n2   | ipAddress | 192.0.2.99 |
+    Then the ComputeDomain "job" gets a Warning event that contains "$(node:n2)"
+    And the daemons of "n1, n2" are ready in ComputeDomain "job"
+    And the ComputeDomain "job" gets no Warning event that contains "$(node:n1)"
+    And the ComputeDomain "other" gets no Warning event that contains "$(node:n3)"
+
+  @NV-468
+  Scenario: The new address of a daemon that comes back is no event
+    Given nodes "n1, n2" join ComputeDomain "job"
+    And the daemons of "n1, n2" have become ready in ComputeDomain "job"
+    When nodes "n2" leave their ComputeDomain
+    And nodes "n2" join ComputeDomain "job"
+    Then the daemons of "n1, n2" are ready in ComputeDomain "job"
+    And the hosts files of "n1, n2" in ComputeDomain "job" have the addresses of all of them
+    And the ComputeDomain "job" gets no Warning event that contains "$(node:n2)"
+    When the entries of the clique "rack.0" of ComputeDomain "job" are changed by hand:
+      | node | field     | value      |
+      | n2   | ipAddress | 192.0.2.99 |
+    Then the ComputeDomain "job" gets a Warning event that contains "$(node:n2)"
+
+  @NV-469
+  Scenario: A ComputeDomain gets an event if its clique is deleted by hand
+    Given nodes "n1, n2" join ComputeDomain "job"
+    And the daemons of "n1, n2" have become ready in ComputeDomain "job"
+    And a ComputeDomain "other" for 1 nodes
+    And nodes "n3" join ComputeDomain "other"
+    And the daemons of "n3" have become ready in ComputeDomain "other"
+    When nodes "n3" leave their ComputeDomain
+    # The clique of a ComputeDomain without daemons goes as well.
+    Then the daemons of "n3" in ComputeDomain "other" have ended in order
+    When the clique "rack.0" of ComputeDomain "job" is deleted
+    Then the ComputeDomain "job" gets a Warning event that contains "$(uid:job).rack.0"
+    And the ComputeDomain "other" gets no Warning event that contains "rack.0"
+
   @NV-397
   Scenario: Names follow indices that are exchanged by hand
     Given nodes "n1, n2" join ComputeDomain "job"

@@ -124,6 +124,25 @@ Feature: Deletion of a ComputeDomain over several nodes
     When "metadata.finalizers" of the ComputeDomain "job" is set to []
     Then nothing is left of the ComputeDomain "job"
 
+  @NV-369b @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet @needs:faults
+  Scenario: A node that is labelled while its ComputeDomain is deleted loses the label
+    Given 2 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 2 nodes
+    And a ComputeDomain "next" for 1 nodes
+    And a channel claim for ComputeDomain "job" on each of 2 nodes
+    And a channel claim "next" on "node-2" for ComputeDomain "next"
+    And the ComputeDomain driver on "node-1" has prepared claim "rank-1"
+    # Its controller has removed the labels before the driver writes one.
+    And the ComputeDomain "job" is deleted while the ComputeDomain driver labels node "node-2"
+    When Prepare of claim "rank-2" is called on the ComputeDomain driver of "node-2"
+    Then the ComputeDomain "job" is gone
+    And Prepare of claim "rank-2" has failed
+    And the ComputeDomain label of node "node-1" becomes "none"
+    And the ComputeDomain label of node "node-2" becomes "none"
+    When Prepare of claim "next" is called on the ComputeDomain driver of "node-2"
+    Then Prepare of claim "next" returns "channel-0"
+
   @NV-435 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario: Claims for a former ComputeDomain do not join the one that has its name now
     Given 2 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"

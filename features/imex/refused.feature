@@ -130,6 +130,66 @@ Feature: ComputeDomains and claims that cannot work
     And the ComputeDomain "job" gets no Warning event that contains "$(node:n1)"
     And the ComputeDomain "other" gets no Warning event that contains "$(node:n3)"
 
+  @NV-470
+  Scenario: A condition shows why a ComputeDomain has no claim template
+    # Enough for numNodes, which is another problem.
+    Given node "n1"
+    And node "n2"
+    And a DeviceClass "gpu" selecting 'true'
+    And a ResourceClaimTemplate "job-channel" for 1 of "gpu"
+    And a ComputeDomain "job" for 2 nodes
+    And a ComputeDomain "other" for 2 nodes
+    Then the ComputeDomain "job" gets a condition that contains "job-channel"
+    And the ComputeDomain "other" has a claim template for its workloads with allocationMode Single
+    And the ComputeDomain "other" has no condition that contains "channel"
+    When the ResourceClaimTemplate "job-channel" is deleted
+    # A controller that waits longer after each attempt gets an event.
+    And "metadata.annotations" of the ComputeDomain "job" is set to {example.com/note: corrected}
+    Then the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+    And this condition of the ComputeDomain "job" comes to have another status
+
+  @NV-470
+  Scenario Outline: A condition shows that a daemon has <what> until it is corrected
+    Given node "n1"
+    And node "n2"
+    And a ComputeDomain "job" for 2 nodes
+    And a ComputeDomain "other" for 1 nodes
+    And the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n1   | Ready | rack.0 | Ready  |
+      | n2   | Ready | rack.0 | Ready  |
+    And the ComputeDomain "other" has the daemons:
+      | node | pod   | clique | status |
+      | n3   | Ready | rack.0 | Ready  |
+    Then the ComputeDomain "job" has "status.status" Ready
+    And the ComputeDomain "job" has no condition that contains "$(node:n2)"
+    When the entries of the clique "rack.0" of ComputeDomain "job" are changed by hand:
+      | node | field | value   |
+      | n2   | index | <index> |
+    Then the ComputeDomain "job" gets a condition that contains "$(node:n2)"
+    And the ComputeDomain "other" has no condition that contains "$(node:n3)"
+    When the entries of the clique "rack.0" of ComputeDomain "job" are changed by hand:
+      | node | field | value |
+      | n2   | index | 1     |
+    Then this condition of the ComputeDomain "job" comes to have another status
+    And the ComputeDomain "job" has "status.status" Ready
+
+    Examples:
+      | what                     | index |
+      | the index of another one | 0     |
+      | an impossible index      | 99    |
+
+  @NV-470
+  Scenario: A condition shows that a ComputeDomain waits for nodes that do not exist
+    Given node "n1"
+    And a ComputeDomain "huge" for 54321 nodes
+    And a ComputeDomain "job" for 1 nodes
+    Then the ComputeDomain "huge" gets a condition that contains "54321"
+    And the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    And the ComputeDomain "job" has no condition that contains "numNodes"
+    When the ComputeDomain "huge" is deleted
+    Then nothing is left of the ComputeDomain "huge"
+
   @NV-462 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario: The error of a claim for an unknown ComputeDomain names the domainID
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"

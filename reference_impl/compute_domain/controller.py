@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Sequence
 
 from dra_api.client import AlreadyExists, KubeClient, NotFound
-from dra_api.clock import Clock
+from dra_api.clock import Clock, timestamp
 from dra_api.informer import Change, Informer
 from dra_api.objects import (
     COMPUTE_DOMAIN_CLIQUES,
@@ -30,8 +30,9 @@ from dra_api.objects import (
     namespace_of,
     uid_of,
 )
-from reference_impl.compute_domain import objects, status
+from reference_impl.compute_domain import objects, problems, status
 from reference_impl.compute_domain.cliques import CliqueWriter, index_problems
+from reference_impl.compute_domain.edits import CliqueEdits
 from reference_impl.compute_domain.objects import (
     CLIQUE_LABEL,
     DOMAIN_LABEL,
@@ -43,6 +44,7 @@ from reference_impl.compute_domain.objects import (
     is_deleting,
     shown,
 )
+from reference_impl.compute_domain.problems import HAPPENED, Problem
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
 
@@ -55,6 +57,8 @@ _OWNED = (RESOURCE_CLAIM_TEMPLATES, DAEMON_SETS)
 _SWEEP: Key = ("", "")
 """The key of the sweep; every domain has a namespace and a name."""
 _SWEEP_INTERVAL = 600.0
+_EVENT_INTERVAL = 600.0
+"""Seconds after which a problem that lasts gets another event; API servers delete events after an hour."""
 
 
 class ComputeDomainController:
@@ -88,9 +92,18 @@ class ComputeDomainController:
         self._host_managed = host_managed
         self._recorder = EventRecorder(client, component=NAME.replace(" ", "-"), clock=clock)
         self._cliques_writer = CliqueWriter(self._client, namespace=namespace)
-        # How many Nodes the last list had, and the domains that got an event because there are too few.
         self._nodes_seen = 0
-        self._short: set[str] = set()
+        """How many Nodes the last list had."""
+        self._short: dict[str, Key] = {}
+        """Domains for which there are too few Nodes, by uid."""
+        self._problems: list[Problem] = []
+        """Problems that the domain has which is reconciled."""
+        self._happened: dict[str, list[Problem]] = {}
+        """Problems that are over, until they are in the condition of their domain."""
+        self._reported: dict[str, dict[Problem, float]] = {}
+        """The problems of each domain at its last reconciliation, and when each got an event."""
+        self._keeps_conditions = True
+        """Whether the CRD has conditions; NVIDIA's has none."""
         self._informers = {
             COMPUTE_DOMAINS: self._informer(COMPUTE_DOMAINS),
             COMPUTE_DOMAIN_CLIQUES: self._informer(COMPUTE_DOMAIN_CLIQUES, namespace=namespace),
@@ -98,6 +111,7 @@ class ComputeDomainController:
             _TEMPLATES: self._informer(_TEMPLATES, label_selector=DOMAIN_LABEL),
             DAEMON_SETS: self._informer(DAEMON_SETS, namespace=namespace, label_selector=DOMAIN_LABEL),
         }
+        self._edits = CliqueEdits(clock)
         # What the daemons of a former installation have.
         self._elsewhere = [
             {
@@ -115,6 +129,7 @@ class ComputeDomainController:
         for informer in former:
             informer.add_index("domain", lambda obj: [domain_of(obj)])
             informer.on_change(self._related_changed)
+        self._informers[COMPUTE_DOMAIN_CLIQUES].on_change(self._clique_changed)
         for resource, informer in self._informers.items():
             informer.on_change(self._domain_changed if resource == COMPUTE_DOMAINS else self._related_changed)
         # One worker: the steps of a domain follow each other, and a sweep sees no half-made domain.
@@ -150,9 +165,17 @@ class ComputeDomainController:
         for domain in self._informers[COMPUTE_DOMAINS].by_index("uid", domain_of(change.object)):
             self._loop.queue.add(key_of(domain))
 
+    def _clique_changed(self, change: Change) -> None:
+        # Here and not at the reconciliation: a daemon may have corrected the clique by then.
+        for domain in self._informers[COMPUTE_DOMAINS].by_index("uid", domain_of(change.object)):
+            if not is_deleting(domain):
+                self._edits.note(uid_of(domain), change)
+
     def _handle(self, key: Key) -> None:
         if key == _SWEEP:
             self.sweep()
+            for short in self._short.values():
+                self._loop.queue.add(short)
             self._loop.queue.add_after(key, _SWEEP_INTERVAL)
         elif (domain := self._informers[COMPUTE_DOMAINS].get(key[1], key[0])) is not None:
             self.reconcile(domain)
@@ -165,13 +188,20 @@ class ComputeDomainController:
             self.tear_down(domain)
             return
         domain = self.ensure_finalizer(domain)
-        if not self._host_managed:
-            self.ensure_daemons(domain)
-        self.ensure_workload_template(domain)
+        self._problems = []
+        try:
+            if not self._host_managed:
+                self.ensure_daemons(domain)
+            self.ensure_workload_template(domain)
+        except AlreadyExists:
+            # Its user can free the name; the next attempt comes in any case.
+            self.report_conditions(domain)
+            raise
         self.remove_dead_entries(domain)
+        self.report_edits(domain)
         self.report_indices(domain)
-        self.update_status(domain)
         self.report_too_few_nodes(domain)
+        self.update_status(domain)
 
     def ensure_finalizer(self, domain: Obj) -> Obj:
         """Return the domain with the finalizer, which is added before any object is created (rule NV-145)."""
@@ -207,30 +237,53 @@ class ComputeDomainController:
                 raise
 
     def report_taken_name(self, domain: Obj, resource: Resource, there: Obj) -> None:
-        """Record an event if a name is taken for longer than the deletion of a former domain lasts (rule NV-447)."""
+        """Report a name that is taken for longer than the deletion of a former domain lasts (rule NV-447)."""
         if not is_deleting(there):
             message = f"{resource.kind} {shown(there)} exists and does not belong to this ComputeDomain"
             self.warn(domain, "NameTaken", message)
 
     def report_too_few_nodes(self, domain: Obj) -> None:
-        """Record an event once if numNodes is larger than the number of Nodes (rule NV-463)."""
+        """Report a numNodes that is larger than the number of Nodes (rule NV-463)."""
         wanted = int(domain["spec"].get("numNodes") or 0)
-        if wanted <= self._nodes_seen or uid_of(domain) in self._short:
-            return
         # Listed only if the last list had too few, so that the work does not grow with domains times nodes.
-        self._nodes_seen = len(self._client.list(NODES).items)
         if wanted > self._nodes_seen:
-            self._short.add(uid_of(domain))
+            self._nodes_seen = len(self._client.list(NODES).items)
+        if wanted > self._nodes_seen:
+            self._short[uid_of(domain)] = key_of(domain)
             self.warn(domain, "TooFewNodes", f"numNodes is {wanted}, and the cluster has {self._nodes_seen} nodes")
+        else:
+            self._short.pop(uid_of(domain), None)
 
     def report_indices(self, domain: Obj) -> None:
-        """Record an event if daemons of a clique cannot have the indices in their entries (rule NV-464)."""
+        """Report daemons of a clique that cannot have the indices in their entries (rule NV-464)."""
         for clique in self._cliques_of(domain):
             for problem in index_problems(clique.get("daemons") or ()):
                 self.warn(domain, "WrongIndex", f"ComputeDomainClique {name_of(clique)}: {problem}")
 
+    def report_edits(self, domain: Obj) -> None:
+        """Report entries and cliques that somebody else than a daemon has changed (rules NV-468, NV-469)."""
+        uid = uid_of(domain)
+        if not self._edits.has(uid):
+            return
+        # The pod informer may be behind the clique informer.
+        pods = self._client.list(PODS, self._namespace, label_selector=f"{DOMAIN_LABEL}={uid}").items
+        found, wait = self._edits.judge(uid, self._cliques_of(domain), pods)
+        for problem in found:
+            self.warn(domain, problem.reason, problem.message)
+        if wait:
+            self._loop.queue.add_after(key_of(domain), wait)
+
     def warn(self, domain: Obj, reason: str, message: str) -> None:
-        """Record a Warning event on a domain."""
+        """Record a problem of a domain: as a Warning event, not again at each attempt, and for its condition."""
+        problem, uid = Problem(reason, message), uid_of(domain)
+        if reason in HAPPENED:
+            self._happened.setdefault(uid, []).append(problem)
+        else:
+            self._problems.append(problem)
+        reported, now = self._reported.setdefault(uid, {}), self._clock.monotonic()
+        if reason not in HAPPENED and now - reported.get(problem, -_EVENT_INTERVAL) < _EVENT_INTERVAL:
+            return
+        reported[problem] = now
         kind = {"apiVersion": COMPUTE_DOMAINS.api_version, "kind": COMPUTE_DOMAINS.kind}
         self._recorder.event({**domain, **kind}, "Warning", reason, message)
 
@@ -251,10 +304,35 @@ class ComputeDomainController:
                     self.warn(domain, "NodeRemoved", message)
 
     def update_status(self, domain: Obj) -> None:
-        """Write the joined nodes and whether the domain is ready (rules NV-148 to NV-152)."""
-        wanted = self.wanted_status(domain)
+        """Write the joined nodes, whether the domain is ready, and its condition (rules NV-148 to NV-152, NV-470)."""
+        self._write_status(domain, self.wanted_status(domain))
+
+    def report_conditions(self, domain: Obj) -> None:
+        """Write the condition only: the rest of the status waits until the domain has its objects."""
+        if self._problems:
+            kept = {key: value for key, value in (domain.get("status") or {}).items() if key != "conditions"}
+            self._write_status(domain, {"status": "NotReady", **kept})
+
+    def _write_status(self, domain: Obj, wanted: Obj) -> None:
+        uid = uid_of(domain)
+        if conditions := self.wanted_conditions(domain, ready=wanted["status"] == "Ready"):
+            wanted = {**wanted, "conditions": conditions}
         if domain.get("status") != wanted:
-            self._client.update_status(COMPUTE_DOMAINS, {**domain, "status": wanted})
+            written = self._client.update_status(COMPUTE_DOMAINS, {**domain, "status": wanted})
+            if conditions and not problems.conditions_of(written):
+                # Otherwise each later attempt would write them again.
+                self._keeps_conditions = False
+        self._happened.pop(uid, None)
+        lasting = {problem: at for problem, at in self._reported.pop(uid, {}).items() if problem in self._problems}
+        if lasting:
+            self._reported[uid] = lasting
+
+    def wanted_conditions(self, domain: Obj, *, ready: bool) -> list[Obj]:
+        """Return the conditions of a domain; none if its CRD has no such field (rule NV-470)."""
+        if not self._keeps_conditions:
+            return []
+        found = [*self._problems, *self._happened.get(uid_of(domain), ())]
+        return problems.conditions(domain, found, ready=ready, now=timestamp(self._clock.now()))
 
     def wanted_status(self, domain: Obj) -> Obj:
         """Return the status that follows from cliques and pods; a domain without daemons waits for none."""
@@ -280,12 +358,15 @@ class ComputeDomainController:
 
     def tear_down(self, domain: Obj) -> None:
         """Remove everything that was made for a domain, then its finalizer (rule NV-153)."""
-        self._short.discard(uid_of(domain))
+        uid = uid_of(domain)
+        for known in (self._short, self._happened, self._reported):
+            known.pop(uid, None)
+        self._edits.forget(uid)
         if not has_finalizer(domain):
             return
-        self.remove_owned(uid_of(domain))
+        self.remove_owned(uid)
         # Another finalizer may keep an object. Its deletion wakes this domain again (rule NV-342).
-        if not self.has_owned(uid_of(domain)):
+        if not self.has_owned(uid):
             self.release_domain(domain)
 
     def has_owned(self, domain_uid: str) -> bool:

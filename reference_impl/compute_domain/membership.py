@@ -123,6 +123,19 @@ class Membership:
             # The watch may be behind a deletion, and nothing removes the label of a domain that is gone.
             self.check_alive(self._stored_domain(uid), uid)
             self._label(node, {DOMAIN_LABEL: uid})
+            self.check_still_alive(uid)
+
+    def check_still_alive(self, uid: str) -> None:
+        """Take the label off again if the domain was deleted while it was written (rule NV-369b).
+
+        Its controller may have looked for labels before. A domain that is deleted after this has a controller that
+        looks for them later.
+        """
+        try:
+            self.check_alive(self._stored_domain(uid), uid)
+        except PermanentError:
+            self._leave(uid)
+            raise
 
     def check_free(self, current: str, uid: str) -> None:
         """Refuse to take a node from another domain (rule NV-165)."""
@@ -132,9 +145,12 @@ class Membership:
     def leave(self, uid: str) -> None:
         """Take the label off, if it is that domain's (rule NV-166)."""
         with self._lock:
-            node = self._client.find(NODES, self._node_name)
-            if node is not None and domain_of(node) == uid:
-                self._label(node, {DOMAIN_LABEL: None})
+            self._leave(uid)
+
+    def _leave(self, uid: str) -> None:
+        node = self._client.find(NODES, self._node_name)
+        if node is not None and domain_of(node) == uid:
+            self._label(node, {DOMAIN_LABEL: None})
 
     def show_clique(self, clique_id: str) -> None:
         """Label the own node with its clique; no label when it has none."""

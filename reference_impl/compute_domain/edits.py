@@ -1,0 +1,104 @@
+"""Changes of cliques that no daemon makes: an entry with the address of no daemon pod, and a clique that is deleted.
+
+Daemons correct both within moments, so each change is noted when a watch delivers it. Whether it was a daemon's is
+decided later, from the pods: a new daemon writes its address before its pod has it, and the garbage collector deletes a
+clique whose pods are gone.
+
+Source: ours (rules NV-468 and NV-469).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from dra_api.clock import Clock
+from dra_api.informer import Change
+from dra_api.objects import Obj, meta, name_of, uid_of
+from reference_impl.compute_domain.objects import is_deleting
+from reference_impl.compute_domain.problems import AddressEdit, Problem, address_edits
+
+_PATIENCE = 5.0
+"""Seconds until a pod has the address that its daemon has written: more than a kubelet needs for a status."""
+
+
+class CliqueEdits:
+    """The noted changes of all ComputeDomains. Informers note them, the controller's worker judges them."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._addresses: dict[str, list[AddressEdit]] = {}
+        self._deleted: dict[str, list[Obj]] = {}
+
+    def note(self, domain_uid: str, change: Change) -> None:
+        """Note a change of a clique of a ComputeDomain, if it may be nobody's."""
+        with self._lock:
+            if change.type == "DELETED":
+                self._deleted.setdefault(domain_uid, []).append(change.object)
+            elif change.old is not None:
+                edits = address_edits(change.old, change.object, at=self._clock.monotonic())
+                if edits:
+                    self._addresses.setdefault(domain_uid, []).extend(edits)
+
+    def has(self, domain_uid: str) -> bool:
+        """Return whether changes of a ComputeDomain's cliques wait for a judgement."""
+        with self._lock:
+            return domain_uid in self._addresses or domain_uid in self._deleted
+
+    def forget(self, domain_uid: str) -> None:
+        """Drop the changes of a ComputeDomain."""
+        with self._lock:
+            self._addresses.pop(domain_uid, None)
+            self._deleted.pop(domain_uid, None)
+
+    def judge(self, domain_uid: str, cliques: Sequence[Obj], pods: Sequence[Obj]) -> tuple[list[Problem], float]:
+        """Return the changes that no daemon has made, and the seconds until others can be judged; 0 if there are none.
+
+        `cliques` and `pods` are those of the ComputeDomain now.
+        """
+        with self._lock:
+            edits, deleted = self._addresses.pop(domain_uid, []), self._deleted.pop(domain_uid, [])
+        living = [pod for pod in pods if not is_deleting(pod)]
+        problems = [
+            Problem("CliqueDeleted", f"ComputeDomainClique {name_of(clique)} was deleted while its daemons run")
+            for clique in deleted
+            if _owners(clique) & {uid_of(pod) for pod in living}
+        ]
+        now, open_edits = self._clock.monotonic(), []
+        for edit in edits:
+            addresses = {
+                str((pod.get("status") or {}).get("podIP") or "")
+                for pod in living
+                if pod["spec"].get("nodeName") == edit.node
+            }
+            if not addresses or edit.after in addresses:
+                continue
+            corrected = edit.before in addresses and edit.before in _addresses(cliques, edit.node)
+            if not corrected and now < edit.at + _PATIENCE:
+                open_edits.append(edit)
+            elif addresses != {""}:
+                problems.append(
+                    Problem(
+                        "AddressChanged",
+                        f"the address of {edit.node} was changed to {edit.after}, which is not its daemon's",
+                    )
+                )
+        if not open_edits:
+            return problems, 0.0
+        with self._lock:
+            self._addresses[domain_uid] = [*open_edits, *self._addresses.get(domain_uid, [])]
+        return problems, min(edit.at for edit in open_edits) + _PATIENCE - now
+
+
+def _owners(clique: Obj) -> set[str]:
+    return {str(owner.get("uid")) for owner in meta(clique).get("ownerReferences") or ()}
+
+
+def _addresses(cliques: Sequence[Obj], node: str) -> set[str]:
+    return {
+        str(daemon.get("ipAddress"))
+        for clique in cliques
+        for daemon in clique.get("daemons") or ()
+        if daemon["nodeName"] == node
+    }

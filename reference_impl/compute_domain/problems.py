@@ -1,0 +1,86 @@
+"""Problems of a ComputeDomain that its user can see: what they are, and the condition that shows them. Pure functions.
+
+NVIDIA's ComputeDomain API has no conditions; the CRD in fixtures/crds adds `status.conditions`. An API server with
+NVIDIA's CRD drops the field.
+
+Source: ours (rules NV-468 to NV-470); the fields follow Kubernetes API conventions, "Typical status properties".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dra_api.objects import Obj, meta
+
+CONDITION: Final = "Degraded"
+HAPPENED: Final = frozenset({"NodeRemoved", "AddressChanged", "CliqueDeleted"})
+"""Reasons of problems that are over when they are found. Their condition stays until the ComputeDomain is Ready."""
+_MESSAGE_LIMIT = 4096
+_RESOLVED = "Resolved"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a ComputeDomain: a reason in CamelCase, and a message for its user."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddressEdit:
+    """The address in a node's entry of a clique has changed, and the change may not be the daemon's own."""
+
+    node: str
+    before: str
+    after: str
+    at: float
+
+
+def conditions_of(domain: Obj) -> list[Obj]:
+    """Return the conditions in a ComputeDomain's status."""
+    return list((domain.get("status") or {}).get("conditions") or ())
+
+
+def conditions(domain: Obj, problems: Sequence[Problem], *, ready: bool, now: str) -> list[Obj]:
+    """Return the conditions that a ComputeDomain is to have; none if it has never had a problem.
+
+    A condition of another type stays. `ready`: whether the ComputeDomain is Ready.
+    """
+    found = conditions_of(domain)
+    current = next((one for one in found if one["type"] == CONDITION), None)
+    active = current is not None and current["status"] == "True"
+    if problems:
+        wanted = {
+            "status": "True",
+            "reason": problems[0].reason,
+            "message": "; ".join(dict.fromkeys(problem.message for problem in problems))[:_MESSAGE_LIMIT],
+        }
+    elif current is None or not active or (current["reason"] in HAPPENED and not ready):
+        return found
+    else:
+        wanted = {
+            "status": "False",
+            "reason": _RESOLVED,
+            "message": f"resolved: {current['message']}"[:_MESSAGE_LIMIT],
+        }
+    changed = current is None or current["status"] != wanted["status"]
+    entry = {
+        "type": CONDITION,
+        **wanted,
+        "observedGeneration": int(meta(domain).get("generation") or 0),
+        "lastTransitionTime": now if current is None or changed else current["lastTransitionTime"],
+    }
+    return [*(one for one in found if one["type"] != CONDITION), entry]
+
+
+def address_edits(before: Obj, after: Obj, *, at: float) -> list[AddressEdit]:
+    """Return the entries of a clique whose address differs in its next version, which was seen at a time."""
+    addresses = {daemon["nodeName"]: daemon.get("ipAddress", "") for daemon in before.get("daemons") or ()}
+    return [
+        AddressEdit(daemon["nodeName"], addresses[daemon["nodeName"]], daemon.get("ipAddress", ""), at)
+        for daemon in after.get("daemons") or ()
+        if addresses.get(daemon["nodeName"], daemon.get("ipAddress", "")) != daemon.get("ipAddress", "")
+    ]
