@@ -117,8 +117,8 @@ class DaemonContainer:
             if self._stopping.is_set():
                 return
             self.files.write(self.ip, name_of(self.pod))
-            kind = self._world.run.components.spec(DAEMON).kind
-            make = ReferenceProgram if kind == "reference" else ExternalProgram
+            in_process = self._world.run.components.spec(DAEMON).in_process
+            make = ReferenceProgram if in_process else ExternalProgram
             self.program = make(self._world, self.environment, self.files, self._log)
             self._ended_at, self._killed, self.ended = None, False, ""
             try:

@@ -90,9 +90,9 @@ class DaemonPods:
         """Nodes whose containers do not get the CDI edits of the daemon's claim."""
         self.ends: dict[tuple[str, str], DaemonEnd] = {}
         """How daemons ended on SIGTERM, by node and uid of the ComputeDomain."""
-        external = world.run.components.spec(DAEMON).kind == "exec"
+        in_process = world.run.components.spec(DAEMON).in_process
         # Once: containers start at the same time, and each call writes the file again.
-        self._connection = ExternalProgram.connection(world) if external else {}
+        self._connection = {} if in_process else ExternalProgram.connection(world)
 
     def start(self) -> None:
         """Start to watch. DaemonSets that exist are handled too."""

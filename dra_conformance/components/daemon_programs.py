@@ -1,8 +1,8 @@
 """The program in the container of a daemon pod of a ComputeDomain, and the files that it sees.
 
-The reference runs in this process, with a simulated nvidia-imex as a process of its own. A program
-(`--compute-domain-daemon exec:COMMAND`) runs as a process that sees its files at /imexd and /etc/hosts, and the token
-of its service account.
+The reference runs in this process, with a simulated nvidia-imex as a process of its own, or as a process
+(`--compute-domain-daemon reference:process=yes`) that gets the paths of its files as flags. Another program
+(`exec:COMMAND`) runs as a process that sees its files at /imexd and /etc/hosts, and the token of its service account.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dra_conformance.components import pod_credentials
 from dra_conformance.components.context import ScenarioContext
 from dra_conformance.components.fake_executable import FakeExecutable
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE, fill
-from dra_conformance.core.isolation import Isolation
+from dra_conformance.core.isolation import NONE, Isolation
 from dra_conformance.core.process import ManagedProcess
 from fake_nvml import imex
 from reference_impl.compute_domain import imex_process
@@ -39,6 +39,10 @@ SERVICE_ACCOUNT = f"{DAEMON}-service-account"
 FOREIGN_LINE = "192.0.2.250\tstorage.example.com"
 """A line of each hosts file that is not the daemon's."""
 
+_REFERENCE = (
+    *(sys.executable, "-m", "reference_impl", DAEMON, "--kubeconfig", "{kubeconfig}"),
+    *("--config-dir", "{config_dir}", "--hosts-file", "{hosts}"),
+)
 _CHECK_TIMEOUT = 10.0
 _GRACE_SECONDS = 30.0
 _SCRIPT = """#!/bin/sh
@@ -198,16 +202,20 @@ class ReferenceProgram:
 
 
 class ExternalProgram:
-    """A daemon under test, as a process."""
+    """A daemon as a process: one under test, or the reference."""
 
     def __init__(
         self, world: ScenarioContext, environment: Mapping[str, str], files: ContainerFiles, log: Path
     ) -> None:
-        run = world.run
+        spec = world.run.components.spec(DAEMON)
         self._environment = dict(environment)
         values = {"kubeconfig": environment["KUBECONFIG"], "config_dir": "/imexd", "hosts": "/etc/hosts"}
-        self._command = [fill(word, values) for word in run.components.spec(DAEMON).command]
-        self._isolation = self._isolated(world, files)
+        if spec.kind == "reference":
+            # No mounts, which need privileges: the reference has flags for its paths.
+            values |= {"config_dir": str(files.imexd), "hosts": str(files.hosts)}
+            self._environment[imex.HOSTS] = str(files.hosts)
+        self._command = [fill(word, values) for word in (_REFERENCE if spec.kind == "reference" else spec.command)]
+        self._isolation = NONE if spec.kind == "reference" else self._isolated(world, files)
         self._process = ManagedProcess(
             f"{DAEMON} {files.root.name}",
             [*self._command, "run"],

@@ -29,6 +29,7 @@ _KNOWN_SETTINGS: Mapping[str, tuple[str, ...]] = {
     "driver": ("process",),
     "webhook": ("process",),
     "device-plugin": ("process",),
+    "compute-domain-daemon": ("process",),
 }
 
 

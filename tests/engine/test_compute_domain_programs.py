@@ -149,6 +149,17 @@ def test_the_checkpoint_of_another_plugin_is_not_read() -> None:
         assert ("nvidia-checkpoint" in found.supported) is known, plugin
 
 
+def test_conditions_need_a_crd_that_has_them() -> None:
+    """NV-470: the ComputeDomains of a cluster may be NVIDIA's."""
+    for options, known in (
+        (RunOptions(), True),
+        (RunOptions(control_plane="kubeconfig"), False),
+        (RunOptions(compute_domain_controller="nvidia"), False),
+    ):
+        found = supported_features.find(options)
+        assert ("domain-conditions" in found.supported) is known, options
+
+
 # -- placeholders ------------------------------------------------------------------------------------------------------
 
 
@@ -185,6 +196,17 @@ def test_a_users_daemon_is_judged(cli: CommandLine) -> None:
     ended = cli.suite("--compute-domain-daemon", DAEMON, "--profile", "imex", *rules)
     found = {row["id"]: row["status"] for row in ended.report["rules"] if row["id"] in own}
     assert found == dict.fromkeys(own, "passed"), ended.err
+
+
+def test_the_reference_daemon_is_judged_as_a_process(cli: CommandLine) -> None:
+    """Membership, files, restarts, readiness and its end, without a mount namespace."""
+    own = {"NV-393", "NV-394", "NV-399", "NV-401", "NV-402", "NV-403", "NV-405"}
+    rules = [word for rule in sorted(own) for word in ("--rule", rule)]
+    ended = cli.suite("--compute-domain-daemon", "reference:process=yes", "--profile", "imex", "-n", "2", *rules)
+    found = {row["id"]: row["status"] for row in ended.report["rules"] if row["id"] in own}
+    assert found == dict.fromkeys(own, "passed"), ended.err
+    # One process for each pod, with its own log.
+    assert list((cli.folder / "dra-report" / "logs").glob("compute-domain-daemon-*n1*.log"))
 
 
 def test_the_daemon_of_the_image_runs_in_its_pod(cli: CommandLine) -> None:
