@@ -7,12 +7,14 @@ name that it replaced.
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from dra_api.client import ApiError, Gone, KubeClient, Watch
-from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
+from dra_api.objects import NAMESPACES, RESOURCE_CLAIMS, Obj, name_of, uid_of
+from dra_api.threads import started
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
@@ -20,7 +22,7 @@ from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.api_requests import keep_names, real_name, resources_named
 from dra_conformance.steps.api_validation import Warned
 from dra_conformance.steps.objects import Requests, attempt, draft, with_field
-from dra_conformance.steps.pods import create_other_namespace
+from dra_conformance.steps.pods import create_other_namespace, other_namespace
 
 _LAST = "last-of-the-watch"
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -115,10 +117,15 @@ def _anew(obj: Obj) -> Obj:
     return again
 
 
+def object_called(world: World, which: str) -> Obj:
+    """Return the `former` object of the scenario, which was deleted, or the `current` one of its name."""
+    return _former(world) if which == "former" else draft(world)
+
+
 @when("it is deleted with the {field:word} of the {which:word} object")
 def _(world: World, field: str, which: str) -> None:
     """Delete it with a precondition: the `uid` or `resourceVersion` of the `former` or the `current` object."""
-    obj = _former(world) if which == "former" else draft(world)
+    obj = object_called(world, which)
     resource, value = manifests.resource_of(obj), str(obj["metadata"][field])
     uid, version = (value, None) if field == "uid" else (None, value)
     attempt(
@@ -130,7 +137,7 @@ def _(world: World, field: str, which: str) -> None:
 @when("it is updated with the {field:word} of the {which:word} object")
 def _(world: World, field: str, which: str) -> None:
     """Add a label with the `uid` or `resourceVersion` of the `former` or the `current` object in the metadata."""
-    obj = _former(world) if which == "former" else draft(world)
+    obj = object_called(world, which)
     changed = with_field(world, "metadata.labels", {"changed": "yes"})
     changed["metadata"][field] = obj["metadata"][field]
     attempt(world, lambda: world.client.update(manifests.resource_of(changed), changed))
@@ -425,6 +432,66 @@ def _(world: World, selector: str, names: str, changes: str, events: str) -> Non
     resumed = [event for event, _ in _watched(world, ended, selector)]
     same = resumed == words(events)
     world.check(same, "a watch resumes at the bookmark", expected=words(events), observed=resumed)
+
+
+@given('the ResourceClaim "{name}" is created in another namespace')
+@when('the ResourceClaim "{name}" is created in another namespace')
+def _(world: World, name: str) -> None:
+    """Create a claim in the scenario's second namespace, whose name begins with that of the first one."""
+    namespace = other_namespace(world)
+    if world.client.find(NAMESPACES, namespace) is None:
+        create_other_namespace(world)
+    obj = copy.deepcopy(draft(world))
+    obj["metadata"] = {"name": name, "namespace": namespace}
+    world.create(obj)
+
+
+@then('a watch from {version} with labels "{selector}" delivers "{names}", and after "{changes}" "{events}"')
+def _(world: World, version: str, selector: str, names: str, changes: str, events: str) -> None:
+    """A watch with `no resourceVersion` or `resourceVersion 0` begins with these objects; the later events follow."""
+    since = "" if version == "no resourceVersion" else version.removeprefix("resourceVersion ")
+    wanted = sorted(f"ADDED {name}" for name in words(names))
+    seen: list[str] = []
+    with world.client.watch(
+        RESOURCE_CLAIMS,
+        world.namespace,
+        resource_version=since,
+        label_selector=selector,
+        timeout_seconds=_WATCH_SECONDS,
+    ) as watch:
+        arriving = (f"{e.type} {name_of(e.object)}" for e in watch if e.type != "BOOKMARK")
+        while len(seen) < len(wanted) and (event := next(arriving, "")):
+            seen.append(event)
+        first = sorted(seen)
+        world.check(first == wanted, "the watch begins with the objects", expected=wanted, observed=first)
+        _change(world, changes)
+        _finish(world, selector)
+        later: list[str] = []
+        for event in arriving:
+            if event.endswith(f" {_LAST}"):
+                break
+            later.append(event)
+        else:
+            later.append("the watch ended")
+    world.check(later == words(events), "the watch goes on", expected=words(events), observed=later)
+
+
+@then("a watch with a timeout of {seconds:d} s ends")
+def _(world: World, seconds: int) -> None:
+    """The server ends a watch after its `timeoutSeconds`, although nothing happens; the run's patience comes on top."""
+    ended = threading.Event()
+    with world.client.watch(RESOURCE_CLAIMS, world.namespace, timeout_seconds=seconds) as watch:
+
+        def read() -> None:
+            for _ in watch:
+                pass
+            ended.set()
+
+        reader = started(read, name="watch that ends")
+        # Polled: the end of a stream makes no event of the cluster.
+        closed = world.poll(ended.is_set)
+    reader.join()
+    world.check(closed, "the watch ends", expected="ended", observed="ended" if closed else "still open")
 
 
 # -- lists of a version ------------------------------------------------------------------------------------------------

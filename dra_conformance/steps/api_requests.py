@@ -67,6 +67,15 @@ def _(world: World, selector: str) -> None:
     _list(world, RESOURCE_CLAIMS, labels=world.text(selector))
 
 
+@when('the ResourceClaims with labels "{selector}" are listed in pages of {limit:d}')
+def _(world: World, selector: str, limit: int) -> None:
+    """List the claims of the namespace with a label selector, one page after the other; keep the names of all."""
+    keep_names(
+        world,
+        lambda: world.client.list(RESOURCE_CLAIMS, world.namespace, label_selector=world.text(selector), limit=limit),
+    )
+
+
 @when('the {kinds:word} with fields "{selector}" are listed')
 def _(world: World, kinds: str, selector: str) -> None:
     """List the objects of a kind with a field selector; those of the namespace if the kind has namespaces."""
@@ -131,7 +140,15 @@ def _(world: World, kind: str, patch: str) -> None:
 # -- server-side apply -------------------------------------------------------------------------------------------------
 
 
-def _apply(world: World, manager: str, fields: Obj, *, force: bool = False, subresource: str | None = None) -> None:
+def _apply(
+    world: World,
+    manager: str,
+    fields: Obj,
+    *,
+    force: bool = False,
+    subresource: str | None = None,
+    dry_run: bool = False,
+) -> None:
     obj = draft(world)
     resource = manifests.resource_of(obj)
     body: Obj = {**fields, "apiVersion": resource.api_version, "kind": resource.kind}
@@ -147,6 +164,7 @@ def _apply(world: World, manager: str, fields: Obj, *, force: bool = False, subr
             field_manager=manager,
             force=force,
             subresource=subresource,
+            dry_run=dry_run,
         ),
     )
 
@@ -162,6 +180,12 @@ def _fields_of(world: World, text: str) -> Obj:
 def _(world: World, manager: str, fields: str) -> None:
     """Apply fields of the object as this field manager."""
     _apply(world, manager, _fields_of(world, fields))
+
+
+@when('a dry run of manager "{manager}" applies it')
+def _(world: World, manager: str) -> None:
+    """Apply the whole manifest with `dryRun=All`."""
+    _apply(world, manager, draft(world), dry_run=True)
 
 
 @when('manager "{manager}" applies to it by force: {fields}')

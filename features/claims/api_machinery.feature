@@ -156,6 +156,14 @@ Feature: What controllers rely on in the API server
     Then a watch from the list with labels "" delivers "MODIFIED a, DELETED b, ADDED c, MODIFIED a, DELETED a, ADDED a"
     And a watch from each event delivers the events after it
 
+  @DRA-385
+  Scenario: A watch of one namespace delivers no changes of another one whose name begins in the same way
+    Given the manifest "claims/claim"
+    And a list of ResourceClaims
+    When the ResourceClaim "elsewhere" is created in another namespace
+    And the ResourceClaims "create b"
+    Then a watch from the list with labels "" delivers "ADDED b"
+
   @DRA-385b
   Scenario: A watch from an earlier version delivers every later change, or none and 410
     Given the manifest "claims/claim"
@@ -186,12 +194,38 @@ Feature: What controllers rely on in the API server
       | x=1      | a, c    | ADDED b, DELETED a, DELETED c              |
       | x=3      |         |                                            |
 
+  @DRA-398c
+  Scenario Outline: A watch from <version> with labels "<selector>" begins with the objects that exist
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a x=1, create b x=2, create c x=1"
+    And the ResourceClaim "elsewhere" is created in another namespace
+    Then a watch from <version> with labels "<selector>" delivers "<objects>", and after "label b x=1, delete c" "<events>"
+
+    Examples:
+      | version            | selector | objects | events               |
+      | no resourceVersion |          | a, b, c | MODIFIED b, DELETED c |
+      | no resourceVersion | x=1      | a, c    | ADDED b, DELETED c   |
+      | resourceVersion 0  |          | a, b, c | MODIFIED b, DELETED c |
+      | resourceVersion 0  | x=1      | a, c    | ADDED b, DELETED c   |
+
+  @DRA-398d
+  Scenario: A watch ends after its timeout
+    Then a watch with a timeout of 1 s ends
+
+  @DRA-398b
+  Scenario: A list of a version that is still to come is not answered with older objects
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a"
+    When the ResourceClaims are listed with resourceVersionMatch NotOlderThan and resourceVersion 900000000000000000
+    Then the API server refuses it with 504 Timeout
+
   @DRA-398b
   Scenario: A list with resourceVersionMatch=Exact has the objects of that version
     Given the manifest "claims/claim"
     And the ResourceClaims "create a, create b"
     And a list of ResourceClaims
     When the ResourceClaims "delete a, create c"
+    And the ResourceClaim "elsewhere" is created in another namespace
     And the ResourceClaims are listed with resourceVersionMatch Exact
     Then the list has the ResourceClaims "a, b"
     When the ResourceClaims with labels "" are listed
@@ -224,6 +258,19 @@ Feature: What controllers rely on in the API server
       | 1     |
       | 3     |
       | 6     |
+
+  @DRA-387
+  Scenario Outline: A list with a selector in pages of <limit> has the selected objects once
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a x=1, create b x=2, create c x=1, create d x=1, create e x=2, create f x=1, create g"
+    When the ResourceClaims with labels "x=1" are listed in pages of <limit>
+    Then the list has the ResourceClaims "a, c, d, f"
+
+    Examples:
+      | limit |
+      | 1     |
+      | 2     |
+      | 3     |
 
   @DRA-388
   Scenario: An object is garbage-collected after its owner was replaced by one of the same name

@@ -204,6 +204,19 @@ Feature: Selectors, patches and applies
     And its "spec.devices.requests[0].name" reads r
 
   @DRA-394
+  Scenario: An apply creates an object that does not exist
+    Given the manifest "claims/claim"
+    When a dry run of manager "one" applies it
+    Then the API server accepts it
+    And it is not stored
+    When manager "one" applies to it: {metadata: {labels: {a: first}}, spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.example.com}}]}}}
+    Then the API server accepts it
+    And its "spec.devices.requests[0].exactly.count" reads 1
+    And its "metadata.labels" reads {a: first}
+    When manager "one" applies to it: {metadata: {labels: {b: first}}, spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.example.com}}]}}}
+    Then its "metadata.labels" reads {b: first}
+
+  @DRA-394
   Scenario: An update takes a field from the manager that applied it
     Given the manifest "claims/claim"
     And it is created

@@ -1,0 +1,328 @@
+"""Faults of writes of every kind: metadata, namespaces, options, Bindings, tokens; and of watches without a version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dra_api.status import StatusError
+from dra_conformance.engine.mutation import Patch, mutant
+
+_CREATE = "apiserver_emulator.registry.create"
+_METADATA = "apiserver_emulator.metadata"
+_OPTIONS = "apiserver_emulator.handlers.options"
+_READER = "apiserver_emulator.handlers.read:Reader"
+_WRITES = "apiserver_emulator.handlers.write"
+_POD = "apiserver_emulator.pods.subresources"
+_REVIEWS = "apiserver_emulator.reviews"
+_Function = Callable[..., Any]
+
+
+def _kept(patch: Patch, field: str) -> None:
+    """Let a new object keep a field of the metadata that its client sent."""
+
+    def make(original: _Function) -> _Function:
+        def fill(resource: Any, meta: Any, ctx: Any, now: Any) -> None:
+            sent = meta.get(field)
+            original(resource, meta, ctx, now)
+            if sent is not None:
+                meta[field] = sent
+
+        return fill
+
+    patch.wrap(f"{_CREATE}:_fill_metadata", make)
+
+
+@mutant("client-sets-uid", rule="DRA-660")
+def _(patch: Patch) -> None:
+    """A new object keeps the uid of its client."""
+    _kept(patch, "uid")
+
+
+@mutant("client-sets-creation-timestamp", rule="DRA-660")
+def _(patch: Patch) -> None:
+    """A new object keeps the creationTimestamp of its client."""
+    _kept(patch, "creationTimestamp")
+
+
+@mutant("client-sets-deletion-timestamp", rule="DRA-660")
+def _(patch: Patch) -> None:
+    """A new object with a deletionTimestamp is in deletion."""
+    _kept(patch, "deletionTimestamp")
+
+
+@mutant("path-decides-on-namespace", rule="DRA-661")
+def _(patch: Patch) -> None:
+    """An object of another namespace is created in that of the path."""
+
+    def make(original: _Function) -> _Function:
+        def settle(obj: Any, namespace: Any, *, namespaced: Any) -> None:
+            obj["metadata"].pop("namespace", None)
+            original(obj, namespace, namespaced=namespaced)
+
+        return settle
+
+    patch.wrap(f"{_CREATE}:settle_namespace", make)
+
+
+@mutant("path-decides-on-name", rule="DRA-661")
+def _(patch: Patch) -> None:
+    """An update under another name changes the object of that name."""
+
+    def make(original: _Function) -> _Function:
+        def check(obj: Any, name: Any) -> None:
+            obj["metadata"]["name"] = name
+
+        return check
+
+    patch.wrap(f"{_WRITES}:check_name", make)
+
+
+@mutant("namespaces-appear", rule="DRA-661")
+def _(patch: Patch) -> None:
+    """An object can be created in a namespace that does not exist."""
+    _lenient_namespace(patch, "NotFound")
+
+
+@mutant("terminating-namespace-accepts-objects", rule="DRA-662")
+def _(patch: Patch) -> None:
+    """An object can be created in a namespace that is being deleted."""
+    _lenient_namespace(patch, "Forbidden")
+
+
+def _lenient_namespace(patch: Patch, reason: str) -> None:
+    def make(original: _Function) -> _Function:
+        def check(core: Any, resource: Any, info: Any, name: Any) -> None:
+            try:
+                original(core, resource, info, name)
+            except StatusError as error:
+                if error.reason != reason:
+                    raise
+
+        return check
+
+    patch.wrap(f"{_CREATE}:_check_namespace", make)
+
+
+@mutant("namespace-goes-at-once", rule="DRA-662")
+def _(patch: Patch) -> None:
+    """A namespace is removed although an object in it has a finalizer."""
+    patch.wrap(
+        "apiserver_emulator.controllers.namespaces:NamespaceController.empty",
+        lambda original: lambda self, name: (original(self, name), self._finish(name))[0],
+    )
+
+
+@mutant("unknown-dry-runs-are-carried-out", rule="DRA-663")
+def _(patch: Patch) -> None:
+    """Another dryRun than All counts as none."""
+
+    def make(original: _Function) -> _Function:
+        def params(self: Any, name: Any) -> Any:
+            found = original(self, name)
+            return [value for value in found if value == "All"] if name == "dryRun" else found
+
+        return params
+
+    patch.wrap("dra_api.request:Request.params", make)
+
+
+@mutant("deletion-options-of-the-body-only", rule="DRA-663")
+def _(patch: Patch) -> None:
+    """The options in the query of a deletion are ignored."""
+    patch.wrap(f"{_WRITES}:delete_options", lambda original: lambda request: original(request) if request.body else {})
+
+
+@mutant("long-field-managers", rule="DRA-663")
+def _(patch: Patch) -> None:
+    """Any text is accepted as the name of a field manager."""
+    patch.replace(f"{_OPTIONS}:_manager_errors", lambda manager: [])
+
+
+@mutant("labels-of-any-length", rule="DRA-664")
+def _(patch: Patch) -> None:
+    """Labels are not validated."""
+    patch.replace(f"{_METADATA}:label_errors", lambda labels, field: [])
+
+
+@mutant("owners-without-uid", rule="DRA-664")
+def _(patch: Patch) -> None:
+    """An owner needs no uid."""
+    patch.wrap(
+        f"{_METADATA}:_owner",
+        lambda original: lambda owner, field: original({**owner, "uid": owner.get("uid") or "-"}, field),
+    )
+
+
+@mutant("two-controllers", rule="DRA-664")
+def _(patch: Patch) -> None:
+    """Two owners can be controllers."""
+
+    def make(original: _Function) -> _Function:
+        def check(owners: Any, minor: Any) -> Any:
+            return [error for owner in owners or () for error in original([owner], minor)]
+
+        return check
+
+    patch.wrap(f"{_METADATA}:_owners", make)
+
+
+@mutant("leases-without-version", rule="DRA-665")
+def _(patch: Patch) -> None:
+    """A Lease can be updated without a resourceVersion."""
+    patch.replace("apiserver_emulator.registry.update:_needs_version", lambda resource, version: resource.custom)
+
+
+@mutant("claims-need-a-version", rule="DRA-665")
+def _(patch: Patch) -> None:
+    """Every update needs a resourceVersion."""
+    patch.replace("apiserver_emulator.registry.update:_needs_version", lambda resource, version: True)
+
+
+def _bound(patch: Patch, change: Callable[[Any, Any], None]) -> None:
+    """Change pod and Binding before the pod is bound."""
+
+    def make(original: _Function) -> _Function:
+        def bind(pod: Any, binding: Any, *, now: Any) -> Any:
+            change(pod, binding)
+            return original(pod, binding, now=now)
+
+        return bind
+
+    patch.wrap(f"{_POD}:bind", make)
+
+
+@mutant("second-binding-moves-pod", rule="DRA-666")
+def _(patch: Patch) -> None:
+    """A second Binding gives the pod another node."""
+    _bound(patch, lambda pod, binding: pod["spec"].pop("nodeName", None))
+
+
+@mutant("binding-replaces-annotations", rule="DRA-666")
+def _(patch: Patch) -> None:
+    """The annotations of a Binding replace those of the pod."""
+    _bound(patch, lambda pod, binding: pod["metadata"].pop("annotations", None))
+
+
+@mutant("dry-run-binds", rule="DRA-666")
+def _(patch: Patch) -> None:
+    """A dry run of a Binding binds the pod."""
+
+    def make(original: _Function) -> _Function:
+        def bind(self: Any, resource: Any, request: Any, info: Any) -> Any:
+            request.query = tuple(pair for pair in request.query if pair[0] != "dryRun")
+            return original(self, resource, request, info)
+
+        return bind
+
+    patch.wrap(f"{_POD}:PodSubresources._bind", make)
+
+
+@mutant("binding-ignores-uid", rule="DRA-667")
+def _(patch: Patch) -> None:
+    """A Binding for a former pod of the name binds the present one."""
+    _bound(patch, lambda pod, binding: binding["metadata"].pop("uid", None))
+
+
+@mutant("eviction-ignores-preconditions", rule="DRA-667")
+def _(patch: Patch) -> None:
+    """The preconditions of an eviction are ignored."""
+
+    def make(original: _Function) -> _Function:
+        def delete(core: Any, resource: Any, info: Any, ctx: Any, options: Any) -> Any:
+            return original(core, resource, info, ctx, {**options, "preconditions": {}})
+
+        return delete
+
+    patch.wrap(f"{_POD}:delete_object", make)
+
+
+@mutant("binding-ignores-gates", rule="DRA-668")
+def _(patch: Patch) -> None:
+    """A pod with scheduling gates can be bound."""
+    _bound(patch, lambda pod, binding: pod["spec"].pop("schedulingGates", None))
+
+
+@mutant("binding-in-deletion", rule="DRA-668")
+def _(patch: Patch) -> None:
+    """A pod in deletion can be bound."""
+
+    def make(original: _Function) -> _Function:
+        def bind(pod: Any, binding: Any, *, now: Any) -> Any:
+            marked = {key: pod["metadata"].pop(key) for key in ("deletionTimestamp",) if key in pod["metadata"]}
+            found = original(pod, binding, now=now)
+            found["metadata"] |= marked
+            return found
+
+        return bind
+
+    patch.wrap(f"{_POD}:bind", make)
+
+
+@mutant("token-without-node", rule="DRA-669")
+def _(patch: Patch) -> None:
+    """The token of a pod does not name its node."""
+
+    def make(original: _Function) -> _Function:
+        def bound(self: Any, reference: Any, info: Any) -> Any:
+            return {key: value for key, value in original(self, reference, info).items() if "node" not in key}
+
+        return bound
+
+    patch.wrap(f"{_REVIEWS}:Reviews._bound", make)
+
+
+@mutant("token-for-a-name", rule="DRA-669")
+def _(patch: Patch) -> None:
+    """A token is bound to the pod of a name, whatever the uid."""
+
+    def make(original: _Function) -> _Function:
+        def bound(self: Any, reference: Any, info: Any) -> Any:
+            return original(self, {**(reference or {}), "uid": ""} if reference else None, info)
+
+        return bound
+
+    patch.wrap(f"{_REVIEWS}:Reviews._bound", make)
+
+
+@mutant("short-tokens", rule="DRA-669")
+def _(patch: Patch) -> None:
+    """A token can be valid for less than ten minutes."""
+    patch.replace(f"{_REVIEWS}:MIN_TOKEN_S", 1)
+
+
+def _initial(patch: Patch, versions: tuple[str, ...]) -> None:
+    """Let a watch from one of these versions begin with the next change."""
+
+    def make(original: _Function) -> _Function:
+        def watch(self: Any, resource: Any, request: Any, info: Any) -> Any:
+            if request.param("resourceVersion") in versions and not request.param("sendInitialEvents"):
+                now = str(self._core.store.revision)
+                request.query = (*(p for p in request.query if p[0] != "resourceVersion"), ("resourceVersion", now))
+            return original(self, resource, request, info)
+
+        return watch
+
+    patch.wrap(f"{_READER}.watch", make)
+
+
+@mutant("watch-without-version-begins-now", rule="DRA-398c")
+def _(patch: Patch) -> None:
+    """A watch without a resourceVersion delivers changes only."""
+    _initial(patch, ("",))
+
+
+@mutant("watch-from-zero-begins-now", rule="DRA-398c")
+def _(patch: Patch) -> None:
+    """A watch from resourceVersion 0 delivers changes only."""
+    _initial(patch, ("0",))
+
+
+@mutant("watch-without-end", rule="DRA-398d")
+def _(patch: Patch) -> None:
+    """A watch does not end after its timeout."""
+
+    def make(original: _Function) -> _Function:
+        return lambda request, name: 0 if name == "timeoutSeconds" else original(request, name)
+
+    patch.wrap("apiserver_emulator.handlers.read:_number", make)

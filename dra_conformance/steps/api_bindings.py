@@ -1,0 +1,137 @@
+"""Bindings and evictions of pods, and tokens of service accounts.
+
+`it` is the pod that the scenario created last (`dra_conformance.steps.objects`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import orjson
+
+from dra_api.objects import PODS, SERVICE_ACCOUNTS, Obj, Resource, name_of
+from dra_conformance.core.errors import SpecificationError
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import World
+from dra_conformance.steps.api_machinery import object_called
+from dra_conformance.steps.objects import attempt, draft, value_of
+
+_TOKEN_REVIEWS = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)
+
+
+@dataclass
+class Tokens:
+    """The token that the scenario was issued last."""
+
+    token: str = ""
+
+
+def _mapping(world: World, text: str) -> Obj:
+    found = value_of(world, text)
+    if not isinstance(found, dict):
+        raise SpecificationError(f"{world.scenario.where}: {text!r} is no mapping")
+    return found
+
+
+def _post(world: World, subresource: str, body: Obj, *, dry_run: bool = False) -> None:
+    query = [("dryRun", "All")] if dry_run else []
+    path = PODS.path(world.namespace, name_of(draft(world)), subresource)
+    attempt(world, lambda: world.client.raw("POST", path, body=orjson.dumps(body), query=query))
+
+
+def _bind(world: World, node: str, metadata: Obj | None = None, *, dry_run: bool = False) -> None:
+    target = {"apiVersion": "v1", "kind": "Node", "name": world.text(node)}
+    meta = {"name": name_of(draft(world)), "namespace": world.namespace, **(metadata or {})}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": target}
+    _post(world, "binding", binding, dry_run=dry_run)
+
+
+@when('it is bound to "{node}"')
+def _(world: World, node: str) -> None:
+    """Create a Binding of the pod, without preconditions."""
+    _bind(world, node)
+
+
+@when('a dry run binds it to "{node}"')
+def _(world: World, node: str) -> None:
+    """Create a Binding of the pod with `dryRun=All`."""
+    _bind(world, node, dry_run=True)
+
+
+@when('it is bound to "{node}" with annotations {annotations}')
+def _(world: World, node: str, annotations: str) -> None:
+    """Create a Binding of the pod that has annotations."""
+    _bind(world, node, {"annotations": _mapping(world, annotations)})
+
+
+@when('it is bound to "{node}" with the {field:word} of the {which:word} object')
+def _(world: World, node: str, field: str, which: str) -> None:
+    """Create a Binding with the `uid` or `resourceVersion` of the `former` or the `current` pod."""
+    _bind(world, node, {field: object_called(world, which)["metadata"][field]})
+
+
+@when("it is evicted with the {field:word} of the {which:word} object")
+def _(world: World, field: str, which: str) -> None:
+    """Create an Eviction whose preconditions have the `uid` or `resourceVersion` of the `former` or `current` pod."""
+    preconditions = {field: object_called(world, which)["metadata"][field]}
+    metadata = {"name": name_of(draft(world)), "namespace": world.namespace}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+    _post(world, "eviction", {**eviction, "deleteOptions": {"preconditions": preconditions}})
+
+
+# -- tokens ------------------------------------------------------------------------------------------------------------
+
+
+@given('a service account "{name}"')
+def _(world: World, name: str) -> None:
+    """Create a service account in the scenario's namespace."""
+    world.create(
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": world.namespace}}
+    )
+
+
+@when('a token of the service account "{name}" is requested with {spec}')
+def _(world: World, name: str, spec: str) -> None:
+    """Create a TokenRequest, and keep the token."""
+    world.state(Tokens).token = ""
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": _mapping(world, spec)}
+
+    def issue() -> Obj:
+        answer = world.client.create(
+            SERVICE_ACCOUNTS,
+            {**request, "metadata": {"name": name, "namespace": world.namespace}},
+            subresource="token",
+            name=name,
+        )
+        world.state(Tokens).token = str(answer["status"]["token"])
+        return answer
+
+    attempt(world, issue)
+
+
+@then('a review of the token names "{user}" with {extra}')
+def _(world: World, user: str, extra: str) -> None:
+    """A TokenReview authenticates the token as this user, whose extra fields have these values."""
+    review = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenReview",
+        "spec": {"token": world.state(Tokens).token},
+    }
+    status = world.client.create(_TOKEN_REVIEWS, review).get("status") or {}
+    wanted = {"authenticated": True, "username": world.text(user), "extra": _mapping(world, extra)}
+    found = status.get("user") or {}
+    seen = {
+        "authenticated": bool(status.get("authenticated")),
+        "username": str(found.get("username", "")),
+        "extra": {key: (found.get("extra") or {}).get(key) for key in wanted["extra"]},
+    }
+    world.check(seen == wanted, "the token is of the service account and the pod", expected=wanted, observed=seen)
+
+
+@then('a review of the token "{token}" does not authenticate it')
+def _(world: World, token: str) -> None:
+    """A TokenReview of a text that the API server did not issue names no user."""
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+    status = world.client.create(_TOKEN_REVIEWS, review).get("status") or {}
+    seen = bool(status.get("authenticated"))
+    world.check(not seen, "the token is not authenticated", expected=False, observed=seen)

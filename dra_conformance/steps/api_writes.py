@@ -1,0 +1,213 @@
+"""Writes that the API server completes or refuses for every kind: their namespace, name and options, and owners.
+
+`it` is the object that the scenario created last (`dra_conformance.steps.objects`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from urllib.parse import parse_qsl
+
+import orjson
+
+from dra_api.objects import DEVICE_CLASSES, LEASES, NAMESPACES, RESOURCE_CLAIMS, Obj, Resource, name_of, uid_of
+from dra_conformance.core import manifests
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import Seen, World
+from dra_conformance.steps.objects import Requests, attempt, draft
+from dra_conformance.steps.pods import create_other_namespace, other_namespace
+
+_FINALIZER = "example.com/kept"
+_EMPTIED_S = 60
+"""kube-controller-manager begins five seconds after the deletion, and looks again after up to fifteen."""
+
+Query = Sequence[tuple[str, str]]
+
+
+def _send(world: World, method: str, path: str, body: Obj | None, query: Query = ()) -> None:
+    data = None if body is None else orjson.dumps(body)
+    attempt(world, lambda: world.client.raw(method, path, query=query, body=data))
+
+
+def _path(world: World, resource: Resource, *, namespace: str = "", name: str = "") -> str:
+    return world.client.wire(resource).path(namespace or world.namespace, name or None)
+
+
+def _query(world: World, text: str) -> Query:
+    return parse_qsl(world.text(text), strict_parsing=True)
+
+
+# -- namespaces and names ----------------------------------------------------------------------------------------------
+
+
+@when("it is created with a request for another namespace")
+def _(world: World) -> None:
+    """Send the object to the path of the scenario's second namespace; its metadata have the first one."""
+    obj = copy.deepcopy(draft(world))
+    obj["metadata"]["namespace"] = world.namespace
+    path = _path(world, manifests.resource_of(obj), namespace=create_other_namespace(world))
+    _send(world, "POST", path, obj)
+
+
+@when("it is created in a namespace that does not exist")
+def _(world: World) -> None:
+    """Send the object to the path of a namespace that was never created."""
+    obj = copy.deepcopy(draft(world))
+    namespace = f"{world.namespace}-missing"
+    obj["metadata"]["namespace"] = namespace
+    _send(world, "POST", _path(world, manifests.resource_of(obj), namespace=namespace), obj)
+
+
+@given(
+    "another namespace is being deleted, in which a finalizer keeps the ResourceClaim {kept:word} and none {free:word}"
+)
+def _(world: World, kept: str, free: str) -> None:
+    """Create a namespace with two claims, and delete it."""
+    namespace = create_other_namespace(world)
+    for name, finalizers in ((kept, [_FINALIZER]), (free, [])):
+        obj = world.manifest("claims/claim")
+        obj["metadata"] = {"name": name, "namespace": namespace, "finalizers": finalizers}
+        world.create(obj)
+    world.client.delete(NAMESPACES, namespace)
+
+
+@when("it is created in the namespace that is being deleted")
+def _(world: World) -> None:
+    """Send the object to the scenario's second namespace."""
+    obj = copy.deepcopy(draft(world))
+    obj["metadata"]["namespace"] = other_namespace(world)
+    attempt(world, lambda: world.client.create(manifests.resource_of(obj), obj))
+
+
+@then("of the namespace that is being deleted only the ResourceClaim {kept:word} is left")
+def _(world: World, kept: str) -> None:
+    """All claims of the namespace but this one come to be deleted; it and the namespace stay."""
+    namespace = other_namespace(world)
+
+    wanted = [kept, "the namespace"]
+
+    def left() -> list[str]:
+        claims = sorted(map(name_of, world.client.list(RESOURCE_CLAIMS, namespace).items))
+        return [*claims, *(["the namespace"] if world.client.find(NAMESPACES, namespace) is not None else [])]
+
+    # Polled, as below: the harness does not watch other namespaces.
+    world.poll(lambda: left() == wanted, _EMPTIED_S)
+    seen = left()
+    world.check(seen == wanted, "the namespace is emptied as far as finalizers allow", expected=wanted, observed=seen)
+
+
+@then("the namespace goes with the finalizer of the ResourceClaim {kept:word}")
+def _(world: World, kept: str) -> None:
+    """When the finalizer is removed, the claim and its namespace come to be deleted."""
+    namespace = other_namespace(world)
+    world.client.patch(RESOURCE_CLAIMS, kept, {"metadata": {"finalizers": None}}, namespace)
+    gone = world.poll(lambda: world.client.find(NAMESPACES, namespace) is None, _EMPTIED_S)
+    world.check(gone, "the namespace is deleted", expected="gone", observed="gone" if gone else "there")
+
+
+@when('it is updated under the name "{name}"')
+def _(world: World, name: str) -> None:
+    """Send the stored object to the path of another object, which exists."""
+    obj = draft(world)
+    resource = manifests.resource_of(obj)
+    other = copy.deepcopy(obj)
+    other["metadata"] = {"name": name, "namespace": world.namespace}
+    world.create(other)
+    changed = copy.deepcopy(obj)
+    changed["metadata"] |= {"labels": {"changed": "yes"}}
+    del changed["metadata"]["resourceVersion"]
+    _send(world, "PUT", _path(world, resource, name=name), changed)
+
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
+
+@when('it is created with the options "{query}"')
+def _(world: World, query: str) -> None:
+    """Create the object with options in the query, such as `dryRun=All`."""
+    obj = copy.deepcopy(draft(world))
+    _send(world, "POST", _path(world, manifests.resource_of(obj)), obj, _query(world, query))
+
+
+@when("it is created by a field manager of {length:d} characters")
+def _(world: World, length: int) -> None:
+    """Create the object with the option `fieldManager`, of letters."""
+    obj = copy.deepcopy(draft(world))
+    _send(world, "POST", _path(world, manifests.resource_of(obj)), obj, [("fieldManager", "m" * length)])
+
+
+@when('it is deleted with the options "{query}"')
+def _(world: World, query: str) -> None:
+    """Delete the object with options in the query and without a body."""
+    obj = draft(world)
+    _send(world, "DELETE", _path(world, manifests.resource_of(obj), name=name_of(obj)), None, _query(world, query))
+
+
+@when('the ResourceClaim "{name}" is deleted with the options "{query}"')
+def _(world: World, name: str, query: str) -> None:
+    """Delete a claim with options in the query and without a body."""
+    _send(world, "DELETE", _path(world, RESOURCE_CLAIMS, name=name), None, _query(world, query))
+    world.settle()
+
+
+@given("a Lease")
+def _(world: World) -> None:
+    """Create a Lease and work on it."""
+    metadata = {"name": "subject", "namespace": world.namespace}
+    lease = {
+        "apiVersion": LEASES.api_version,
+        "kind": LEASES.kind,
+        "metadata": metadata,
+        "spec": {"holderIdentity": "a"},
+    }
+    world.state(Requests).draft = world.create(lease)
+
+
+@when("it is updated without a resourceVersion")
+def _(world: World) -> None:
+    """Add a label, and leave out metadata.resourceVersion."""
+    obj = copy.deepcopy(draft(world))
+    obj["metadata"]["labels"] = {"changed": "yes"}
+    del obj["metadata"]["resourceVersion"]
+    attempt(world, lambda: world.client.update(manifests.resource_of(obj), obj))
+
+
+# -- owners ------------------------------------------------------------------------------------------------------------
+
+
+def _own(world: World, owner: Obj, resource: Resource) -> None:
+    reference = {"apiVersion": resource.api_version, "kind": resource.kind, "name": name_of(owner)}
+    draft(world)["metadata"]["ownerReferences"] = [{**reference, "uid": uid_of(owner)}]
+
+
+@given("it is owned by a DeviceClass")
+def _(world: World) -> None:
+    """Create a class, which has no namespace, and make it the owner of the manifest."""
+    _own(world, world.create(world.manifest("claims/class")), DEVICE_CLASSES)
+
+
+@given("it is owned by a ResourceClaim of another namespace")
+def _(world: World) -> None:
+    """Create a claim in the scenario's second namespace and make it the owner of the manifest."""
+    obj = world.manifest("claims/claim")
+    obj["metadata"] = {"name": "owner", "namespace": create_other_namespace(world)}
+    _own(world, world.create(obj), RESOURCE_CLAIMS)
+
+
+@then("it stays")
+def _(world: World) -> None:
+    """The object exists, and still does after some time."""
+    obj = draft(world)
+
+    def look() -> Seen[str]:
+        there = world.seen(manifests.resource_of(obj), name_of(obj)) is not None
+        return there, "there" if there else "gone"
+
+    world.stays("the object stays", look, expected="there")
+
+
+@when("its DeviceClass is deleted")
+def _(world: World) -> None:
+    """Delete the class that owns the object."""
+    world.client.delete(DEVICE_CLASSES, str(draft(world)["metadata"]["ownerReferences"][0]["name"]))

@@ -1,0 +1,190 @@
+@profile:api-enforcement @component:control-plane @needs:own-control-plane
+Feature: Namespaces, names, options and owners of writes
+  These belong to no kind. What the API server completes itself cannot be set by a client, and a request that contradicts
+  its path or has options that do not exist changes nothing. The scenarios run on a control plane that the run started,
+  because they need other namespaces.
+
+  @DRA-660
+  Scenario: A new object gets its system metadata from the API server
+    Given the manifest "claims/claim"
+    And "metadata.uid" is 11111111-2222-4333-8444-555555555555
+    And "metadata.creationTimestamp" is "2020-01-02T03:04:05Z"
+    And "metadata.deletionTimestamp" is "2020-01-02T03:04:05Z"
+    And "metadata.deletionGracePeriodSeconds" is 5
+    And "metadata.finalizers" is [example.com/a]
+    When it is created
+    Then the API server accepts it
+    And its "metadata.uid" reads other than 11111111-2222-4333-8444-555555555555
+    And its "metadata.uid" reads set
+    And its "metadata.creationTimestamp" reads the present time
+    And its "metadata.deletionTimestamp" reads null
+    And its "metadata.deletionGracePeriodSeconds" reads null
+    And its "metadata.finalizers" reads [example.com/a]
+
+  @DRA-661
+  Scenario: An object is not created through the path of another namespace
+    Given the manifest "claims/claim"
+    When it is created with a request for another namespace
+    Then the API server refuses it with 400 BadRequest
+    And it is not stored
+
+  @DRA-661
+  Scenario: An object is not created in a namespace that does not exist
+    Given the manifest "claims/claim"
+    When it is created in a namespace that does not exist
+    Then the API server refuses it with 404 NotFound
+
+  @DRA-661
+  Scenario: An object is not updated through the path of another name
+    Given the manifest "claims/claim"
+    And it is created
+    When it is updated under the name "other"
+    Then the API server refuses it with 400 BadRequest
+    And it is stored unchanged
+
+  @DRA-662
+  Scenario: A namespace that is being deleted gets no new objects and stays until the last one is gone
+    Given another namespace is being deleted, in which a finalizer keeps the ResourceClaim a and none b
+    And the manifest "claims/claim"
+    When it is created in the namespace that is being deleted
+    Then the API server refuses it with 403 Forbidden
+    And of the namespace that is being deleted only the ResourceClaim a is left
+    And the namespace goes with the finalizer of the ResourceClaim a
+
+  @DRA-663
+  Scenario Outline: A creation with the options <options> is refused
+    Given the manifest "claims/claim"
+    When it is created with the options "<options>"
+    Then the API server refuses it with 422 Invalid
+    And it is not stored
+
+    Examples:
+      | options                |
+      | dryRun=Server          |
+      | dryRun=All&dryRun=None |
+      | fieldManager=a%07b     |
+
+  @DRA-663
+  Scenario: A creation with a field manager of 129 characters is refused
+    Given the manifest "claims/claim"
+    When it is created by a field manager of 129 characters
+    Then the API server refuses it with 422 Invalid
+    And it is not stored
+
+  @DRA-663
+  Scenario: A creation with a field manager of 128 characters is accepted
+    Given the manifest "claims/claim"
+    When it is created by a field manager of 128 characters
+    Then the API server accepts it
+
+  @DRA-663
+  Scenario Outline: A deletion with the options <options> is refused
+    Given the manifest "claims/claim"
+    And it is created
+    When it is deleted with the options "<options>"
+    Then the API server refuses it with 422 Invalid
+    And it is stored unchanged
+
+    Examples:
+      | options                                            |
+      | dryRun=Server                                      |
+      | propagationPolicy=Sometimes                        |
+      | propagationPolicy=Background&orphanDependents=true |
+
+  @DRA-663
+  Scenario Outline: A deletion with <options> in the query keeps the dependents
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a"
+    And ResourceClaims with owners:
+      | name | owners | blocks | finalizer |
+      | one  | a      | yes    |           |
+    When the ResourceClaim "a" is deleted with the options "<options>"
+    Then the API server accepts it
+    And the ResourceClaim "a" is gone
+    And the ResourceClaim "one" keeps "metadata.ownerReferences" null
+
+    Examples:
+      | options                  |
+      | propagationPolicy=Orphan |
+      | orphanDependents=true    |
+
+  @DRA-663
+  Scenario: A deletion with the policy Foreground in the query waits for the dependents
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a"
+    And ResourceClaims with owners:
+      | name | owners | blocks | finalizer     |
+      | one  | a      | yes    | example.com/x |
+    When the ResourceClaim "a" is deleted with the options "propagationPolicy=Foreground"
+    Then the ResourceClaim "one" has "metadata.deletionTimestamp" set
+    And the ResourceClaim "a" keeps "metadata.deletionTimestamp" set
+    When "metadata.finalizers" of the ResourceClaim "one" is set to null
+    Then the ResourceClaim "a" is gone
+
+  @DRA-664
+  Scenario Outline: An object with <what> is refused
+    Given the manifest "claims/claim"
+    And "<field>" is <value>
+    When it is created
+    Then the API server refuses it with 422 Invalid
+    And it is not stored
+
+    Examples:
+      | what                                     | field                    | value                                                                                                                                         |
+      | a label value of 64 characters           | metadata.labels          | {a: x23456789x23456789x23456789x23456789x23456789x23456789x23456789x}                                                                         |
+      | a label key of 64 characters             | metadata.labels          | {x23456789x23456789x23456789x23456789x23456789x23456789x23456789x: a}                                                                         |
+      | a label key with an empty prefix         | metadata.labels          | {/a: b}                                                                                                                                       |
+      | annotations of more than 256 KiB         | metadata.annotations.a   | the text "x" 262144 times                                                                                                                     |
+      | a name of 254 characters                 | metadata.name            | the text "x" 254 times                                                                                                                        |
+      | two controllers                          | metadata.ownerReferences | [{apiVersion: v1, kind: Pod, name: a, uid: u-1, controller: true}, {apiVersion: v1, kind: Pod, name: b, uid: u-2, controller: true}]          |
+      | an owner without a uid                   | metadata.ownerReferences | [{apiVersion: v1, kind: Pod, name: a}]                                                                                                        |
+      | an owner without a name                  | metadata.ownerReferences | [{apiVersion: v1, kind: Pod, uid: u-1}]                                                                                                       |
+      | an owner without a kind                  | metadata.ownerReferences | [{apiVersion: v1, name: a, uid: u-1}]                                                                                                         |
+      | a finalizer without a domain             | metadata.finalizers      | [a]                                                                                                                                           |
+      | a name with an uppercase letter          | metadata.name            | Subject                                                                                                                                       |
+
+  @DRA-664
+  Scenario Outline: An object with <what> is accepted
+    Given the manifest "claims/claim"
+    And "<field>" is <value>
+    When it is created
+    Then the API server accepts it
+
+    Examples:
+      | what                           | field                    | value                                                                                                                                |
+      | a label value of 63 characters | metadata.labels          | {a: x23456789x23456789x23456789x23456789x23456789x23456789x23456789}                                                                 |
+      | a label key of 63 characters   | metadata.labels          | {example.com/x23456789x23456789x23456789x23456789x23456789x23456789x23456789: a}                                                     |
+      | annotations of 256 KiB         | metadata.annotations.a   | the text "x" 262143 times                                                                                                            |
+      | a name of 253 characters       | metadata.name            | the text "x" 253 times                                                                                                               |
+      | two owners and one controller  | metadata.ownerReferences | [{apiVersion: unknown.dra.test/v1, kind: Thing, name: a, uid: u-1}, {apiVersion: unknown.dra.test/v1, kind: Thing, name: b, uid: u-2, controller: true}] |
+
+  @DRA-665
+  Scenario: An update of a Lease without a resourceVersion is refused
+    Given a Lease
+    When it is updated without a resourceVersion
+    Then the API server refuses it with 422 Invalid
+    And it is stored unchanged
+
+  @DRA-665
+  Scenario: An update of a claim without a resourceVersion is accepted
+    Given the manifest "claims/claim"
+    And it is created
+    When it is updated without a resourceVersion
+    Then the API server accepts it
+    And its "metadata.labels" reads {changed: "yes"}
+
+  @DRA-388
+  Scenario: An object in a namespace is owned by one without a namespace
+    Given the manifest "claims/claim"
+    And it is owned by a DeviceClass
+    And it is created
+    Then it stays
+    When its DeviceClass is deleted
+    Then it is garbage-collected
+
+  @DRA-388
+  Scenario: An owner in another namespace does not count
+    Given the manifest "claims/claim"
+    And it is owned by a ResourceClaim of another namespace
+    And it is created
+    Then it is garbage-collected
