@@ -118,12 +118,13 @@ def _(world: World, user: str, extra: str) -> None:
         "spec": {"token": world.state(Tokens).token},
     }
     status = world.client.create(_TOKEN_REVIEWS, review).get("status") or {}
-    wanted = {"authenticated": True, "username": world.text(user), "extra": _mapping(world, extra)}
+    fields = _mapping(world, extra)
+    wanted = {"authenticated": True, "username": world.text(user), "extra": fields}
     found = status.get("user") or {}
     seen = {
         "authenticated": bool(status.get("authenticated")),
         "username": str(found.get("username", "")),
-        "extra": {key: (found.get("extra") or {}).get(key) for key in wanted["extra"]},
+        "extra": {key: (found.get("extra") or {}).get(key) for key in fields},
     }
     world.check(seen == wanted, "the token is of the service account and the pod", expected=wanted, observed=seen)
 

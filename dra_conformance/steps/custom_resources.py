@@ -71,6 +71,12 @@ def _(world: World, spec: str) -> None:
     attempt(world, lambda: world.client.update(_things(world), changed))
 
 
+@when("the Thing is updated without a resourceVersion to {spec}")
+def _(world: World, spec: str) -> None:
+    """Replace the spec of the object, and leave out metadata.resourceVersion."""
+    attempt(world, lambda: world.client.update(_things(world), _thing(world, spec)))
+
+
 @when("the status of the Thing is updated to {status}")
 def _(world: World, status: str) -> None:
     """Replace the status of the object, and try to change its spec, through the subresource."""

@@ -79,3 +79,10 @@ Feature: Custom resources
     When the Thing is updated to {mode: c}
     Then the Thing has "metadata.generation" 2
     And the Thing has "status" {phase: Ready}
+
+  @DRA-665
+  Scenario: An update of a custom resource without a resourceVersion is refused
+    When a Thing with {mode: a} is created
+    And the Thing is updated without a resourceVersion to {mode: c}
+    Then the API server refuses it with 422 Invalid
+    And the Thing has "spec" {mode: a, count: 3}

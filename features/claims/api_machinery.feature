@@ -223,9 +223,9 @@ Feature: What controllers rely on in the API server
   Scenario: A list with resourceVersionMatch=Exact has the objects of that version
     Given the manifest "claims/claim"
     And the ResourceClaims "create a, create b"
+    And the ResourceClaim "elsewhere" is created in another namespace
     And a list of ResourceClaims
     When the ResourceClaims "delete a, create c"
-    And the ResourceClaim "elsewhere" is created in another namespace
     And the ResourceClaims are listed with resourceVersionMatch Exact
     Then the list has the ResourceClaims "a, b"
     When the ResourceClaims with labels "" are listed

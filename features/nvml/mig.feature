@@ -287,6 +287,49 @@ Feature: NVML's MIG
       | nvmlGpuInstanceGetInfo(instance, buffer)  | an error |
       | nvmlGpuInstanceGetInfo(instance2, buffer) | SUCCESS  |
 
+  # A restored node derives the serial numbers of its instances from the last one that was given before.
+  @NVML-045 @needs:chosen-gpus
+  Scenario: The handle of the compute instance that was made last stays invalid when its node is restored
+    Given NVML on the GPUs of this suite's inventory "distinct"
+    Then these calls return
+      | call                                                    | returns |
+      | nvmlDeviceGetGpuInstanceById(gpu1, 1, &first)           | SUCCESS |
+      | nvmlGpuInstanceGetComputeInstanceById(first, 0, &inner) | SUCCESS |
+      | nvmlComputeInstanceDestroy(inner)                       | SUCCESS |
+      | nvmlGpuInstanceCreateComputeInstance(first, 2, &inner)  | SUCCESS |
+      | nvmlComputeInstanceGetInfo_v2(inner, buffer)            | SUCCESS |
+    When the fake node changes
+      """
+      - {at: 0, reset: {}}
+      """
+    Then these calls return
+      | call                                                     | returns  |
+      | nvmlComputeInstanceGetInfo_v2(inner, buffer)             | an error |
+      | nvmlDeviceGetGpuInstanceById(gpu1, 1, &second)           | SUCCESS  |
+      | nvmlGpuInstanceGetComputeInstanceById(second, 0, &inner) | SUCCESS  |
+      | nvmlComputeInstanceGetInfo_v2(inner, buffer)             | SUCCESS  |
+
+  @NVML-045 @needs:chosen-gpus
+  Scenario: The handle of the GPU instance that was made last stays invalid when its node is restored
+    Given NVML on the GPUs of this suite's inventory "distinct"
+    Then these calls return
+      | call                                                              | returns |
+      | nvmlDeviceGetGpuInstanceById(gpu1, 13, &first)                    | SUCCESS |
+      | nvmlGpuInstanceGetComputeInstanceById(first, 0, &inner)           | SUCCESS |
+      | nvmlComputeInstanceDestroy(inner)                                 | SUCCESS |
+      | nvmlGpuInstanceDestroy(first)                                     | SUCCESS |
+      | nvmlDeviceCreateGpuInstanceWithPlacement(gpu1, 19, {6, 1}, &made) | SUCCESS |
+      | nvmlGpuInstanceGetInfo(made, buffer)                              | SUCCESS |
+    When the fake node changes
+      """
+      - {at: 0, reset: {}}
+      """
+    Then these calls return
+      | call                                            | returns  |
+      | nvmlGpuInstanceGetInfo(made, buffer)            | an error |
+      | nvmlDeviceGetGpuInstanceById(gpu1, 13, &second) | SUCCESS  |
+      | nvmlGpuInstanceGetInfo(second, buffer)          | SUCCESS  |
+
   @NVML-045 @needs:chosen-gpus
   Scenario: Handles from before a node was restored stay invalid
     Given NVML on the GPUs of this suite's inventory "distinct"
