@@ -7,6 +7,7 @@ scenario. Both end with the scenario. The node needs no Node object and no runni
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -29,6 +30,8 @@ _REFERENCE = (
 )
 _OPTIONS_FROM = 4
 _START_SECONDS = 20.0
+_ENDS_WELL = (0, -signal.SIGTERM, 128 + signal.SIGTERM)
+"""Exit codes after SIGTERM: handled, not handled, and not handled below a shell."""
 _GUIDE = "docs/how-to/device-plugin.md describes what a device plugin receives and must do."
 
 
@@ -73,6 +76,26 @@ class NodeDevicePlugin:
         """Stop the plugin in good order, or kill its process."""
         self._log("kill" if kill else "stop", self._world.run.components.spec(COMPONENT).kind)
         self.node.end_program(COMPONENT, kill=kill)
+
+    def terminate(self, seconds: float) -> str:
+        """Let the plugin end within `seconds` after SIGTERM; return what is wrong with its end, empty if nothing is.
+
+        A program may end by the signal itself. The reference in this process has no signal, and is stopped.
+        """
+        process = self.node.program(COMPONENT)
+        self._log("stop", self._world.run.components.spec(COMPONENT).kind)
+        if process is None:
+            try:
+                self.node.end_program(COMPONENT)
+            except Exception as error:  # whatever a broken reference raises
+                return f"an error: {error}"
+            return ""
+        process.terminate(seconds)
+        if process.running:
+            return f"it still runs after {seconds:g} s{process.quoted_output()}"
+        if process.exit_code not in _ENDS_WELL:
+            return f"exit code {process.exit_code}{process.quoted_output()}"
+        return ""
 
     @property
     def has_ended(self) -> bool:

@@ -124,14 +124,15 @@ class ManagedProcess:
 
     def stop(self) -> None:
         """Send SIGTERM, and SIGKILL to the process group after the grace period."""
-        if self._process is None:
-            return
-        if self.running:
-            self._signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(self._grace)
+        self.terminate(self._grace)
         # Also after an orderly exit, because children of the program may still run.
         self.kill()
+
+    def terminate(self, seconds: float) -> None:
+        """Send SIGTERM, and wait until the program has ended, at most so long."""
+        if self.running:
+            self._signal(signal.SIGTERM)
+            self.wait(seconds)
 
     def kill(self) -> None:
         """Send SIGKILL to the process group, and to processes that a program under test has moved out of it."""

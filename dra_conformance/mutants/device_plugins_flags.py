@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
-from dra_conformance.mutants.device_plugins import ANSWERS, OFFERS, change_answers
+from dra_conformance.mutants.device_plugins import (
+    ANSWERS,
+    OFFERS,
+    PLUGIN,
+    SERVICE,
+    change_answers,
+    change_lists,
+    change_service,
+)
 
 _FLAGS = "device_plugins/nvidia_flags#"
 
@@ -241,3 +250,205 @@ def _(patch: Patch) -> None:
         return shared
 
     patch.wrap(f"{OFFERS}:_shared", make)
+
+
+@mutant(
+    "device-plugin-flag-needs-a-value",
+    rule="DP-142a",
+    scenario=f"{_FLAGS}a-plugin-with-the-flags-flags-offers-its-gpus",
+)
+def _(patch: Patch) -> None:
+    """--pass-device-specs without a value is refused."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def add_arguments(parser: Any) -> None:
+            original(parser)
+            action = next(one for one in parser._actions if "--pass-device-specs" in one.option_strings)
+            action.nargs = None
+
+        return add_arguments
+
+    patch.wrap("reference_impl.device_plugin.command:add_arguments", make)
+
+
+@mutant("device-plugin-other-separator", rule="DP-142c")
+def _(patch: Patch) -> None:
+    """The UUIDs of the variable are separated by spaces."""
+    change_answers(
+        patch, lambda found: replace(found, envs={name: text.replace(",", " ") for name, text in found.envs.items()})
+    )
+
+
+@mutant("device-plugin-names-the-first-gpu", rule="DP-142c")
+def _(patch: Patch) -> None:
+    """The variable has the first GPU of a container only."""
+    change_answers(
+        patch, lambda found: replace(found, envs={name: text.partition(",")[0] for name, text in found.envs.items()})
+    )
+
+
+@mutant("device-plugin-mounts-the-folder", rule="DP-142d")
+def _(patch: Patch) -> None:
+    """The mounts are of the folder on the host."""
+    change_answers(
+        patch,
+        lambda found: replace(found, mounts=tuple(replace(one, host_path=one.container_path) for one in found.mounts)),
+    )
+
+
+@mutant("device-plugin-uuids-beside-mounts", rule="DP-142d")
+def _(patch: Patch) -> None:
+    """The variable has the UUIDs, although mounts name the devices."""
+    change_answers(
+        patch,
+        lambda found: replace(
+            found,
+            envs={name: ",".join(one.container_path.rpartition("/")[2] for one in found.mounts) for name in found.envs},
+        ),
+    )
+
+
+@mutant("device-plugin-prefers-without-numa", rule="DP-081a")
+def _(patch: Patch) -> None:
+    """The first available devices are preferred, beside those that must be included."""
+    change_service(
+        patch,
+        "preferred_allocation",
+        lambda original, _, asked: [
+            [*one.must_include, *(free for free in one.available if free not in one.must_include)][: one.size]
+            for one in asked
+        ],
+    )
+
+
+@mutant(
+    "device-plugin-prefers-a-replica-twice",
+    rule="DP-080b",
+    scenario=f"{_FLAGS}replicas-of-one-gpu-are-preferred-as-requested",
+)
+def _(patch: Patch) -> None:
+    """If all GPUs are taken, the replica before is preferred a second time."""
+
+    def preferred(original: Callable[[Any], Any], self: Any, asked: Any) -> Any:
+        answers = []
+        for one, ids in zip(asked, original(asked), strict=True):
+            seen: set[str] = set()
+            again: list[str] = []
+            for each in ids:
+                gpu = str(self._offers[each].device.uuid)
+                again.append(again[-1] if gpu in seen and each not in one.must_include else each)
+                seen.add(gpu)
+            answers.append(again)
+        return answers
+
+    change_service(patch, "preferred_allocation", preferred)
+
+
+@mutant("device-plugin-offers-no-preference", rule="DP-141")
+def _(patch: Patch) -> None:
+    """GetPreferredAllocation is served and not offered."""
+    patch.wrap(
+        f"{SERVICE}.options",
+        lambda original: lambda self: replace(original(self), get_preferred_allocation_available=False),
+    )
+
+
+@mutant(
+    "device-plugin-waits-for-one-resource-only",
+    rule="DP-041",
+    scenario=f"{_FLAGS}a-resource-whose-registration-was-refused-is-registered-later-beside-the-others",
+)
+def _(patch: Patch) -> None:
+    """A refused registration is repeated only as long as no resource is registered."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def register(self: Any, kubelet: Any) -> None:
+            if not getattr(self, "refused", False):
+                original(self, kubelet)
+                self.refused = self._registered_with is None
+
+        return register
+
+    patch.wrap(f"{PLUGIN}:Endpoint._register", make)
+
+
+@mutant(
+    "device-plugin-registers-one-resource-again",
+    rule="DP-039",
+    scenario=f"{_FLAGS}all-resources-are-registered-again-after-the-kubelet-was-restarted",
+)
+def _(patch: Patch) -> None:
+    """With a new kubelet only the first resource is registered."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def register(self: Any, kubelet: Any) -> None:
+            if not getattr(self, "done", False) or self.service.resource.name == "nvidia.com/gpu":
+                original(self, kubelet)
+                self.done = True
+
+        return register
+
+    patch.wrap(f"{PLUGIN}:Endpoint._register", make)
+
+
+@mutant(
+    "device-plugin-leaves-sockets-of-other-resources",
+    rule="DP-148",
+    scenario=f"{_FLAGS}a-stopped-plugin-leaves-no-socket-of-any-resource",
+)
+def _(patch: Patch) -> None:
+    """Only the socket of nvidia.com/gpu is removed."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def stop(self: Any) -> None:
+            path = self._server.socket
+            original(self)
+            if self.service.resource.name != "nvidia.com/gpu":
+                with socket.socket(socket.AF_UNIX) as stale:
+                    stale.bind(str(path))
+
+        return stop
+
+    patch.wrap(f"{PLUGIN}:Endpoint.stop", make)
+
+
+@mutant(
+    "device-plugin-refuses-replicas",
+    rule="DP-135",
+    scenario=f"{_FLAGS}time-slicing-offers-each-gpu-several-times",
+)
+def _(patch: Patch) -> None:
+    """A configuration file with sharing is refused."""
+    patch.replace(f"{_OPTIONS}:_FEWEST_REPLICAS", 1 << 30)
+
+
+@mutant("device-plugin-ends-with-an-error", rule="DP-148b")
+def _(patch: Patch) -> None:
+    """The plugin ends with an error after its sockets were removed."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def stop(self: Any) -> None:
+            original(self)
+            raise RuntimeError("not running")
+
+        return stop
+
+    patch.wrap(f"{PLUGIN}:GpuDevicePlugin.stop", make)
+
+
+@mutant("device-plugin-starts-with-unknown-devices", rule="DP-082b")
+def _(patch: Patch) -> None:
+    """PreStartContainer skips ids that the plugin does not have."""
+    change_service(
+        patch, "pre_start", lambda original, self, ids: original([one for one in ids if one in self._offers])
+    )
+
+
+@mutant(
+    "device-plugin-numa-node-of-none",
+    rule="DP-089a",
+    scenario="device_plugins/lists#a-device-names-no-numa-node-if-its-gpu-has-none",
+)
+def _(patch: Patch) -> None:
+    """A GPU without a NUMA node is listed with node 0."""
+    change_lists(patch, lambda one, _: replace(one, numa_nodes=one.numa_nodes or (0,)))

@@ -21,6 +21,8 @@ _VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
 _CAPABILITY = "/dev/nvidia-caps/nvidia-cap"
 _FEWEST_GPUS = 3
 """So many replicas of different GPUs are requested for one container."""
+_MOUNTED = "/var/run/nvidia-container-devices"
+"""The folder in which the NVIDIA container runtime looks for devices that are named by mounts."""
 _UNKNOWN = "dra-conformance-unknown"
 """An id that no plugin has."""
 
@@ -313,6 +315,33 @@ def _(world: World, count: int, node: str) -> None:
     world.check(ok, _VISIBLE_DEVICES, expected=f"{count} different UUIDs of GPUs", observed=in_words(found))
 
 
+def _requested_gpus(world: World, node: str) -> list[str]:
+    """Return the ids of the last request. Raises Untestable if they are no UUIDs of the node's GPUs."""
+    ids = list(last_answer(world).request[0])
+    if not set(ids) <= {gpu.uuid for gpu in world.node(node).gpus.gpus}:
+        raise Untestable(f"the request names devices that are no UUIDs of GPUs: {in_words(ids)}")
+    return ids
+
+
+@then('the variable of the answer has the UUIDs of the requested GPUs of "{node}"')
+def _(world: World, node: str) -> None:
+    """NVIDIA_VISIBLE_DEVICES has the UUIDs of the request, separated by commas, in any order."""
+    wanted = sorted(_requested_gpus(world, node))
+    text = _of_container(world).envs.get(_VISIBLE_DEVICES, "")
+    world.check(sorted(text.split(",")) == wanted, _VISIBLE_DEVICES, expected=wanted, observed=text.split(","))
+
+
+@then('the answer mounts the requested GPUs of "{node}" for the NVIDIA container runtime')
+def _(world: World, node: str) -> None:
+    """NVIDIA_VISIBLE_DEVICES names a folder, and /dev/null is mounted on a file below it for each UUID."""
+    answer = _of_container(world)
+    wanted = sorted([f"{_MOUNTED}/{one}", "/dev/null"] for one in _requested_gpus(world, node))
+    found = sorted([mount.container_path, mount.host_path] for mount in answer.mounts)
+    expected: list[Any] = [_MOUNTED, wanted]
+    observed: list[Any] = [answer.envs.get(_VISIBLE_DEVICES), found]
+    world.check(expected == observed, f"{_VISIBLE_DEVICES} and the mounts", expected=expected, observed=observed)
+
+
 def _of_container(world: World) -> ContainerAllocation:
     answer = last_answer(world)
     if answer.error or len(answer.containers) != 1:
@@ -332,7 +361,7 @@ def _prefers(world: World, node: str, judge: Callable[[PreferenceRequest, Sequen
     available = tuple(reversed(ids_of(plugin)[-4:]))
     asked = [
         PreferenceRequest(available=available, must_include=must, size=size)
-        for must in ((), available[1:2], (available[0], available[3]))
+        for must in ((), available[1:2], (available[0], available[3]), available)
         for size in (1, 2, 3, 4)
         if size >= len(must)
     ]
@@ -370,6 +399,7 @@ def _(world: World, node: str) -> None:
 def _(world: World, node: str, number: int) -> None:
     """With one replica in use, a replica of an idle GPU is preferred. `number` counts ids in their order."""
     plugin = with_devices(world, node, number + 1)
+    _check_preferring(world, plugin)
     used = sorted(ids_of(plugin))[number]
     gpu = used.partition(_REPLICA)[0]
     # The other replicas of that GPU first, so that the first available one is wrong.
@@ -386,6 +416,7 @@ def _(world: World, node: str, number: int) -> None:
 def _(world: World, node: str) -> None:
     """With no replica in use, those preferred for one container share no GPU, also beside one that it must have."""
     plugin = with_devices(world, node, 4)
+    _check_preferring(world, plugin)
     available = tuple(sorted(ids_of(plugin)))
     if len({one.partition(_REPLICA)[0] for one in available}) < _FEWEST_GPUS:
         raise NotApplicable(f"needs {_FEWEST_GPUS} GPUs; the plugin lists {in_words(available)}")
@@ -401,6 +432,53 @@ def _(world: World, node: str) -> None:
             if [len({one.partition(_REPLICA)[0] for one in ids}) for ids in answers] != [size]:
                 bad[f"{size}, with {in_words(must)}"] = [list(ids) for ids in answers]
     world.check(not bad, "as many GPUs as replicas; requests with other answers", expected={}, observed=bad)
+
+
+def _check_preferring(world: World, plugin: ConnectedPlugin) -> None:
+    """Fail if the plugin does not offer GetPreferredAllocation, so that no kubelet calls it."""
+    ok = plugin.options.get_preferred_allocation_available
+    world.check(ok, "the option get_preferred_allocation_available", expected=True, observed=ok)
+
+
+@then('the preferred devices of "{node}" for a container are of one NUMA node')
+def _(world: World, node: str) -> None:
+    """Of devices of two NUMA nodes, those of one are preferred: of the node of a device that must be included."""
+    plugin = with_devices(world, node, 4)
+    _check_preferring(world, plugin)
+    numa = {device.id: device.numa_nodes for device in plugin.devices if device.health == HEALTHY and device.numa_nodes}
+    groups = [[one for one, nodes in numa.items() if nodes == which] for which in sorted({*numa.values()})]
+    if len(groups) < 2 or min(map(len, groups)) < 3:
+        raise NotApplicable(f"needs three devices on each of two NUMA nodes; the plugin lists {in_words(numa)}")
+    available = tuple(one for pair in zip(*groups, strict=False) for one in pair)
+    bad: dict[str, Any] = {}
+    for must in ((), *((group[-1],) for group in groups)):
+        for size in (2, 3):
+            asked = PreferenceRequest(available=(*available, *set(must) - set(available)), must_include=must, size=size)
+            try:
+                answers = plugin.prefer(asked, timeout=SECONDS)
+            except RpcError as error:
+                bad[f"{size}, with {in_words(must)}"] = f"{error.code}: {error.details}"
+                continue
+            nodes = [sorted({str(numa.get(one)) for one in ids}) for ids in answers]
+            if [len(ids) for ids in answers] != [size] or [len(found) for found in nodes] != [1]:
+                bad[f"{size}, with {in_words(must)}"] = nodes
+    world.check(not bad, "devices of one NUMA node; requests with other answers", expected={}, observed=bad)
+
+
+@then('PreStartContainer on "{node}" fails for an unknown device')
+def _(world: World, node: str) -> None:
+    """It fails for an id that the plugin does not have, also beside one that it has."""
+    plugin = with_devices(world, node, 1)
+    if not plugin.options.pre_start_required:
+        raise NotApplicable("the plugin does not want PreStartContainer")
+    accepted = []
+    for ids in ([_UNKNOWN], [*ids_of(plugin)[:1], _UNKNOWN]):
+        try:
+            plugin.pre_start(ids)
+        except RpcError:
+            continue
+        accepted.append(ids)
+    world.check(not accepted, "unknown devices that PreStartContainer accepts", expected=[], observed=accepted)
 
 
 @then('a container with devices of "{node}" may start, and start again')

@@ -17,11 +17,14 @@ from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet.device_plugins import ConnectedPlugin, is_extended_resource
+from dra_conformance.steps.node_faults import sysfs_link
 
 SECONDS = 20.0
 """Seconds in which a program does what needs no pause."""
 _LATER = 40.0
 """Seconds in which a plugin registers after a restart or a failure: longer than the usual pause of 30 s."""
+_GRACE = 30.0
+"""terminationGracePeriodSeconds of a pod."""
 _MAX_ID = 63
 
 Ids = Mapping[str, frozenset[str]]
@@ -34,6 +37,8 @@ class Plugins:
     by_node: dict[str, NodeDevicePlugin] = field(default_factory=dict)
     before: dict[str, Ids] = field(default_factory=dict)
     """The ids of each resource by node, before its plugin or its kubelet was restarted."""
+    end: str | None = None
+    """What was wrong with the end of the plugin, empty if nothing was; None before it was to end."""
     first_list: tuple[PluginDevice, ...] | None = None
     """The first list of a further stream; None if none came."""
 
@@ -162,6 +167,24 @@ def _(world: World, node: str, action: str) -> None:
             plugin.start()
         case _:
             raise SpecificationError(f"{world.scenario.where}: a device plugin cannot be {action}")
+
+
+@when('the device plugin of "{node}" receives SIGTERM')
+def _(world: World, node: str) -> None:
+    """Let the plugin end: its process by the signal, the reference in this process by its method."""
+    plugin = slot(world, node)
+    world.state(Plugins).end = plugin.terminate(within(world, _GRACE))
+
+
+@then("the device plugin has ended without an error")
+def _(world: World) -> None:
+    """It ended in time, with exit code 0 or by the signal."""
+    found = world.state(Plugins).end
+    if found is None:
+        raise SpecificationError(f"{world.scenario.where}: no step before this one has ended the device plugin")
+    world.check(
+        not found, "the end of the device plugin", expected="exit code 0, or the signal", observed=found or "that"
+    )
 
 
 @when('the device plugin of "{node}" is started as a process')
@@ -467,15 +490,16 @@ def _(world: World, node: str) -> None:
 
 @then('the devices of "{node}" name the NUMA nodes of their GPUs')
 def _(world: World, node: str) -> None:
-    """The topology of the devices has the NUMA nodes that /sys has for the GPUs, as often."""
+    """The topology of the devices has the NUMA nodes that /sys has for the GPUs, as often; none for -1."""
+    component = world.node(node)
     gpus = Counter(
-        int(world.node(node).gpus.get(index, "numa_node")) for index, _ in enumerate(world.node(node).gpus.gpus)
+        int((sysfs_link(component, gpu) / "numa_node").read_text()) for gpu in range(len(component.gpus.gpus))
     )
     if all(number < 0 for number in gpus):
         raise Untestable("the GPUs have no NUMA node")
     devices = with_devices(world, node, 1).devices
     share = len(devices) // gpus.total()
-    wanted = {str((number,)): count * share for number, count in gpus.items()}
+    wanted = {str((number,) if number >= 0 else None): count * share for number, count in gpus.items()}
     seen = dict(Counter(str(device.numa_nodes) for device in devices))
     world.check(seen == wanted, "the NUMA nodes", expected=wanted, observed=seen)
 
@@ -489,7 +513,8 @@ def _(world: World, node: str, amounts: str) -> None:
         seen = {name: len(ids) for name, ids in resources(world, node).items()}
         return seen == wanted, seen
 
-    world.eventually("the resources", look, expected=wanted, within=within(world, SECONDS))
+    # A plugin may start again after a failure.
+    world.eventually("the resources", look, expected=wanted, within=within(world, _LATER))
 
 
 @then('the device plugin of "{node}" ends without an offer, or offers {amounts}')
@@ -505,6 +530,20 @@ def _(world: World, node: str, amounts: str) -> None:
 
     expected = f"{in_words(wanted)}; or nothing, and the plugin ended"
     world.eventually("the resources", look, expected=expected, within=within(world, SECONDS))
+
+
+@then('the device plugin of "{node}" ends, or offers {amounts}')
+def _(world: World, node: str, amounts: str) -> None:
+    """Within 40 seconds the registered resources are exactly these (YAML), or the plugin has ended."""
+    wanted = {str(name): int(count) for name, count in manifests.parse_value(amounts).items()}
+    plugin = slot(world, node)
+
+    def look() -> Seen[str]:
+        seen = {name: len(ids) for name, ids in resources(world, node).items()}
+        return seen == wanted or plugin.has_ended, f"{in_words(seen)}; {plugin.state()}"
+
+    expected = f"{in_words(wanted)}; or the plugin ended"
+    world.eventually("the resources", look, expected=expected, within=within(world, _LATER))
 
 
 # -- sockets -----------------------------------------------------------------------------------------------------------

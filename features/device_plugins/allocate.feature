@@ -66,3 +66,8 @@ Feature: Device plugins allocate devices
   Scenario: A container may start more than once
     Given the device plugin runs on node "n1"
     Then a container with devices of "n1" may start, and start again
+
+  @DP-082b
+  Scenario: A container does not start with an unknown device
+    Given the device plugin runs on node "n1"
+    Then PreStartContainer on "n1" fails for an unknown device

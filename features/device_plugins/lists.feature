@@ -45,3 +45,10 @@ Feature: Device plugins list their devices
     Given the GPUs of "n1" are those of "dgx-h100"
     And the device plugin runs on node "n1"
     Then the devices of "n1" name the NUMA nodes of their GPUs
+
+  @DP-089a @needs:fake-nvml
+  Scenario: A device names no NUMA node if its GPU has none
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And GPU 1 of "n1" has numa_node -1
+    And the device plugin runs on node "n1"
+    Then the devices of "n1" name the NUMA nodes of their GPUs

@@ -71,8 +71,17 @@ Feature: Flags of NVIDIA's device plugin
   Scenario: Time-slicing offers each GPU several times
     Given the GPUs of "n1" are those of "dgx-h100"
     And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 3}]}}}
-    And the device plugin runs on node "n1"
+    And the device manager runs on node "n1"
+    When the device plugin of "n1" is started
     Then the device plugin of "n1" offers {nvidia.com/gpu: 24}
+
+  @DP-135
+  Scenario: A configuration file without a version is one of v1
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin of "n1" has the configuration file {sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 2}]}}}
+    And the device manager runs on node "n1"
+    When the device plugin of "n1" is started as a process
+    Then the device plugin of "n1" offers {nvidia.com/gpu: 16}
 
   @DP-135
   Scenario: Time-slicing offers each resource of its list several times
@@ -156,6 +165,84 @@ Feature: Flags of NVIDIA's device plugin
       | --mig-strategy=several                    |
       | --device-list-strategy=environment        |
       | --device-list-strategy=envvar,environment |
+      | --device-list-strategy=envvar,            |
+
+  @DP-142a
+  Scenario Outline: A plugin with the flags <flags> offers its GPUs
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device manager runs on node "n1"
+    And the device plugin of "n1" has the flags "<flags>"
+    When the device plugin of "n1" is started
+    Then the device plugin of "n1" offers {nvidia.com/gpu: 8}
+
+    Examples:
+      | flags                                                                               |
+      | --mig-strategy=none --device-list-strategy=envvar --pass-device-specs=false         |
+      | --mig-strategy=single --device-list-strategy=volume-mounts --pass-device-specs=true |
+      | --mig-strategy=mixed --device-list-strategy=cdi-cri --pass-device-specs             |
+      | --device-list-strategy=envvar,volume-mounts,cdi-cri                                 |
+
+  @DP-142a
+  Scenario: The program of a plugin with flags offers its GPUs
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device manager runs on node "n1"
+    And the device plugin of "n1" has the flags "--mig-strategy=mixed --device-list-strategy=envvar --pass-device-specs=false"
+    When the device plugin of "n1" is started as a process
+    Then the device plugin of "n1" offers {nvidia.com/gpu: 8}
+
+  @DP-142c
+  Scenario: By the strategy envvar the variable has the UUIDs of all GPUs of a container
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin runs on node "n1" with "--device-list-strategy=envvar"
+    When Allocate on "n1" is called for 2 devices
+    Then the variable of the answer has the UUIDs of the requested GPUs of "n1"
+
+  @DP-142d
+  Scenario: By the strategy volume-mounts each GPU of a container is a mount
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin runs on node "n1" with "--device-list-strategy=volume-mounts"
+    When Allocate on "n1" is called for 2 devices
+    Then the answer mounts the requested GPUs of "n1" for the NVIDIA container runtime
+
+  @DP-081a
+  Scenario: GPUs near each other are preferred for a container
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin runs on node "n1"
+    Then the preferred devices of "n1" for a container are of one NUMA node
+
+  @DP-080 @DP-080a @DP-080b
+  Scenario: Replicas of one GPU are preferred as requested
+    Given the GPUs of "n1" are those of "h200"
+    And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}}
+    And the device plugin runs on node "n1"
+    Then preferred devices of "n1" include those that they must [DP-080]
+    And preferred devices of "n1" are available ones [DP-080a]
+    And preferred devices of "n1" are as many as requested [DP-080b]
+
+  @DP-039
+  Scenario: All resources are registered again after the kubelet was restarted
+    Given the GPUs of "n1" are those of "dgx-h100-mig"
+    And the device plugin runs on node "n1" with "--mig-strategy=mixed"
+    Then the device plugin of "n1" offers {nvidia.com/gpu: 7, nvidia.com/mig-3g.40gb: 1, nvidia.com/mig-2g.20gb: 1, nvidia.com/mig-1g.10gb: 1}
+    When the device manager of "n1" is restarted
+    Then the device plugin of "n1" registers
+
+  @DP-041
+  Scenario: A resource whose registration was refused is registered later beside the others
+    Given the GPUs of "n1" are those of "dgx-h100-mig"
+    And the device manager runs on node "n1"
+    And the device manager of "n1" refuses the next registration
+    And the device plugin of "n1" has the flags "--mig-strategy=mixed"
+    When the device plugin of "n1" is started
+    Then the device plugin of "n1" ends, or offers {nvidia.com/gpu: 7, nvidia.com/mig-3g.40gb: 1, nvidia.com/mig-2g.20gb: 1, nvidia.com/mig-1g.10gb: 1}
+
+  @DP-148
+  Scenario: A stopped plugin leaves no socket of any resource
+    Given the GPUs of "n1" are those of "dgx-h100-mig"
+    And the device plugin runs on node "n1" with "--mig-strategy=mixed"
+    Then the device plugin of "n1" offers {nvidia.com/gpu: 7, nvidia.com/mig-3g.40gb: 1, nvidia.com/mig-2g.20gb: 1, nvidia.com/mig-1g.10gb: 1}
+    When the device plugin of "n1" is stopped
+    Then the device plugin of "n1" leaves no socket
 
   @DP-136
   Scenario: Shared GPUs can have a name of their own
@@ -255,6 +342,7 @@ Feature: Flags of NVIDIA's device plugin
       | envvar,volume-mounts | false | envs, mounts               |
       | envvar               | true  | devices, envs              |
       | cdi-cri              | false | cdi_devices                |
+      | cdi-cri              | true  | cdi_devices                |
       | envvar,cdi-cri       | false | cdi_devices, envs          |
       | envvar,cdi-cri       | true  | cdi_devices, devices, envs |
 

@@ -35,6 +35,20 @@ Feature: Device plugins survive restarts
     When the device plugin of "n1" is stopped
     Then the device plugin of "n1" leaves no socket
 
+  @DP-148b @DP-148
+  Scenario: A plugin ends after SIGTERM
+    Given the device plugin runs on node "n1"
+    When the device plugin of "n1" receives SIGTERM
+    Then the device plugin has ended without an error [DP-148b]
+    And the device plugin of "n1" leaves no socket [DP-148]
+
+  @DP-148b @DP-148
+  Scenario: The program of a plugin ends after SIGTERM
+    Given the device plugin runs on node "n1" as a process
+    When the device plugin of "n1" receives SIGTERM
+    Then the device plugin has ended without an error [DP-148b]
+    And the device plugin of "n1" leaves no socket [DP-148]
+
   @DP-148a
   Scenario: A plugin starts over the sockets of one that was killed
     Given the device plugin runs on node "n1" as a process

@@ -94,19 +94,17 @@ class DevicePluginOptions:
 
     plugins_dir: Path
     cdi_root: Path
-    driver_root: Path = Path("/")
-    mig_strategy: MigStrategy = "none"
-    list_strategies: tuple[ListStrategy, ...] = ("envvar", "cdi-cri")
-    pass_device_specs: bool = True
-    time_slicing: TimeSlicing = field(default_factory=TimeSlicing)
+    driver_root: Path
+    mig_strategy: MigStrategy
+    list_strategies: tuple[ListStrategy, ...]
+    pass_device_specs: bool
+    time_slicing: TimeSlicing
 
 
 def list_strategies(text: str) -> tuple[ListStrategy, ...]:
     """Parse `envvar,cdi-cri`. Raises ComponentError for an unknown strategy."""
     known: Mapping[str, ListStrategy] = {one: one for one in get_args(ListStrategy)}
-    words = [word.strip() for word in text.split(",") if word.strip()]
+    words = [word.strip() for word in text.split(",")]
     if bad := [word for word in words if word not in known]:
         raise ComponentError(f"--device-list-strategy: unknown {bad[0]!r} (choose from {', '.join(known)})")
-    if not words:
-        raise ComponentError(f"--device-list-strategy: none given (choose from {', '.join(known)})")
     return tuple(known[word] for word in words)

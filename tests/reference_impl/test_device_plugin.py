@@ -160,6 +160,14 @@ def test_no_folder_of_the_kubelet_is_an_error_with_a_next_step(tmp_path: Path) -
     # Deferred: the options of the component only.
     from reference_impl.device_plugin import DevicePluginOptions, GpuDevicePlugin
 
-    options = DevicePluginOptions(plugins_dir=tmp_path / "none", cdi_root=tmp_path)
+    options = DevicePluginOptions(
+        plugins_dir=tmp_path / "none",
+        cdi_root=tmp_path,
+        driver_root=tmp_path,
+        mig_strategy="none",
+        list_strategies=("envvar",),
+        pass_device_specs=False,
+        time_slicing=TimeSlicing(),
+    )
     with pytest.raises(ComponentError, match="does a kubelet run"):
         GpuDevicePlugin(clock=SimpleNamespace(), nvml=SimpleNamespace(), options=options).start()  # type: ignore[arg-type]
