@@ -248,6 +248,15 @@ def test_a_constant_has_the_scenarios_that_use_it(monkeypatch: pytest.MonkeyPatc
     assert (found.scenarios, found.why) == (("x/a#quick", "x/a#slow"), "uses")
 
 
+def test_a_constant_has_the_scenarios_that_judge_the_start_of_its_component(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = Component("binder", ("none",), starts=("x/b#",))
+    monkeypatch.setattr(reach, "COMPONENTS", (starts,))
+    monkeypatch.setattr(uses, "of_line", lambda path, line: frozenset({("a.py", 5)}))
+    monkeypatch.setattr(reach, "_function_lines", lambda file: frozenset(range(2, 9)))
+    found = reach.scenarios_for(mutant(1, line=1, in_function=False), the_map())
+    assert (found.scenarios, found.why) == (("x/b#one", "x/a#quick", "x/a#slow"), "uses")
+
+
 def test_a_map_is_brought_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
     passing = ("kept", "changed", "gone", "newest|in b", "f", "g", "h")
     known = Reach(
@@ -361,6 +370,30 @@ def test_the_help_of_options_needs_no_entry(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("\n".join([*lines, "parser.add_argument('--host', help='text')\n"]))
     found = [mutant(line, path="a.py", line=line) for line in range(1, 8)]
     assert list(classification.of_texts(found, tmp_path)) == ["binder:4", "binder:5"]
+
+
+def test_changes_of_help_and_metavar_need_no_entry(tmp_path: Path) -> None:
+    lines = [
+        "def f(parser):",
+        "    text = 'the port'",
+        "    parser.add_argument('--port', metavar='N', type=int, help=text)",
+    ]
+    (tmp_path / "a.py").write_text("\n".join([*lines, "    other = 'N'", "    return g(other)", ""]))
+    call = lines[2].strip()
+    changes = [
+        (2, "'the port'", "'XXthe portXX'"),
+        (3, call, call.replace("metavar='N', ", "")),
+        (3, call, call.replace("help=text", "help=None")),
+        (3, call, call.replace("type=int", "type=None")),
+        (3, "'N'", "'XXNXX'"),
+        (3, "'--port'", "'XX--portXX'"),
+        (4, "'N'", "'XXNXX'"),
+    ]
+    found = [
+        msgspec.structs.replace(mutant(number, path="a.py", line=line), before=before, after=after)
+        for number, (line, before, after) in enumerate(changes, 1)
+    ]
+    assert list(classification.of_texts(found, tmp_path)) == ["binder:1", "binder:2", "binder:3", "binder:5"]
 
 
 def test_only_the_kubelet_records_texts(tmp_path: Path) -> None:

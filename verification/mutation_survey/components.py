@@ -76,6 +76,9 @@ COMPONENTS = (
         starts=(
             "device_plugins/registration#the-program-of-a-plugin",
             "device_plugins/registration#a-plugin-that-starts-beside-a-kubelet",
+            "device_plugins/nvidia_flags#the-program-of-a-plugin-with-flags",
+            "device_plugins/nvidia_flags#a-configuration-file-without-a-version",
+            "device_plugins/restarts#the-program-of-a-plugin-ends",
         ),
         judges=("device_plugins/",),
     ),

@@ -66,7 +66,8 @@ def scenarios_for(mutant: Mutant, reach: Reach, *, killer: str = "") -> Chosen:
 
     - `line`: they execute the line. For a line without code of its own it is the first line of its statement, for the
       default of a parameter the first of the function. A fault of several lines has the scenarios of all of them.
-    - `uses`: the line is in the value of a constant or class attribute; they execute a line that uses it.
+    - `uses`: the line is in the value of a constant or class attribute; they execute a line that uses it. A change that
+      the module cannot be imported with leaves these without a verdict, so those that judge the start run as well.
     - `module`: another line that runs when the module is imported or when the control plane starts. A sample of the
       scenarios that execute any function of the module, the fastest of each feature file first.
     - `broad`: no function of the module is executed by a scenario (a module of constants): such a sample of all
@@ -95,12 +96,18 @@ def _able(mutant: Mutant, component: Component, reach: Reach) -> Chosen:
     if not mutant.in_function and (users := uses.of_line(mutant.path, mutant.line)):
         using = set().union(*(reach.lines.get(path, {}).get(line, ()) for path, line in users)) - {""}
         if using:
-            return Chosen(tuple(_by_speed(using, reach)), "uses")
+            near = _in_functions(mutant.path, reach) or _in_component(component, reach)
+            starting = {name for name in near if id_of(name).startswith(component.starts)}
+            return Chosen(tuple(_by_speed(using | starting, reach)), "uses")
     if found := _in_functions(mutant.path, reach):
         return Chosen(tuple(_sample(found, reach, component)), "module")
+    return Chosen(tuple(_sample(_in_component(component, reach), reach, component)), "broad")
+
+
+def _in_component(component: Component, reach: Reach) -> set[str]:
+    """Return the scenarios that execute a function of a component."""
     paths = [path.relative_to(ROOT).as_posix() for path in components.files_of(component)]
-    near = set().union(*(_in_functions(path, reach) for path in paths))
-    return Chosen(tuple(_sample(near, reach, component)), "broad")
+    return set().union(*(_in_functions(path, reach) for path in paths))
 
 
 def _in_functions(path: str, reach: Reach) -> set[str]:

@@ -63,8 +63,8 @@ def _function(key: str) -> str:
 
 
 def of_texts(mutants: Iterable[Mutant], root: Path = ROOT) -> dict[str, Entry]:
-    """Return an entry for each mutant of a statement that only writes a log record or raises an error with a text, and
-    for each of a line that has only the help of an option.
+    """Return an entry for each mutant of a statement that only writes a log record or raises an error with a text, for
+    each of a line that has only the help of an option, and for each that changes only `help` or `metavar` of one.
 
     A rule that fixes the text kills such a mutant, so it is no survivor. `_record(...)` writes to the log of the run in
     the emulated kubelet only; in other components it writes what rules judge.
@@ -74,6 +74,8 @@ def of_texts(mutants: Iterable[Mutant], root: Path = ROOT) -> dict[str, Entry]:
         one.key: entry
         for one in mutants
         if one.line in _lines_of_texts(root / one.path, records=one.component == _RECORDING)
+        or _is_help_only(one.before, one.after)
+        or one.before in _metavars(root / one.path).get(one.line, ())
     }
 
 
@@ -86,7 +88,9 @@ def _lines_of_texts(file: Path, *, records: bool) -> frozenset[int]:
         if isinstance(node, (ast.Assign, ast.Expr, ast.Raise)) and _is_text_only(node, records=records)
         for line in _lines(node)
     }
-    return frozenset(found.union(*(_lines_of_help(node) for node in ast.walk(tree) if isinstance(node, ast.Call))))
+    found.update(*(_lines_of_help(node) for node in ast.walk(tree) if isinstance(node, ast.Call)))
+    found.update(*(_lines_of_help_names(node) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)))
+    return frozenset(found)
 
 
 def _lines(node: ast.stmt | ast.expr) -> range:
@@ -100,6 +104,65 @@ def _lines_of_help(call: ast.Call) -> set[int]:
     others = [call.func, *call.args, *(one.value for one in call.keywords if one.arg != "help")]
     taken = {line for one in others for line in _lines(one)}
     return {line for one in call.keywords if one.arg == "help" for line in _lines(one.value)} - taken
+
+
+def _lines_of_help_names(function: ast.FunctionDef) -> set[int]:
+    """Return the lines that assign a text to a name which the function reads as `help=NAME` only."""
+    helps = {
+        id(one.value)
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call)
+        for one in call.keywords
+        if one.arg == "help"
+    }
+    names = [one for one in ast.walk(function) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)]
+    others = {one.id for one in names if id(one) not in helps}
+    only = {one.id for one in names} - others
+    return {
+        line
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        for line in _lines(node)
+        if all(isinstance(target, ast.Name) and target.id in only for target in node.targets)
+    }
+
+
+def _is_help_only(before: str, after: str) -> bool:
+    """Return whether two calls of `add_argument` differ in `help` and `metavar` only."""
+    old, new = _argument(before), _argument(after)
+    return old is not None and old == new
+
+
+def _argument(text: str) -> str | None:
+    """Return a call of `add_argument` without `help` and `metavar`; None for any other text."""
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "add_argument":
+        return None
+    call.keywords = [one for one in call.keywords if one.arg not in ("help", "metavar")]
+    return ast.dump(call)
+
+
+@functools.cache
+def _metavars(file: Path) -> Mapping[int, frozenset[str]]:
+    """Return the texts in the source that are a `metavar` and nothing else, by line."""
+    source = file.read_text()
+    tree = ast.parse(source)
+    metavars = {
+        id(one.value)
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        for one in call.keywords
+        if one.arg == "metavar"
+    }
+    found: dict[int, set[str]] = {}
+    others: dict[int, set[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and (text := ast.get_source_segment(source, node)):
+            (found if id(node) in metavars else others).setdefault(node.lineno, set()).add(text)
+    return {line: frozenset(texts - others.get(line, set())) for line, texts in found.items()}
 
 
 def _is_text_only(statement: ast.Assign | ast.Expr | ast.Raise, *, records: bool) -> bool:
