@@ -98,6 +98,11 @@ class NodeDevicePlugin:
         return ""
 
     @property
+    def is_process(self) -> bool:
+        """Whether the plugin is a process, also of the reference."""
+        return self.node.program(COMPONENT) is not None
+
+    @property
     def has_ended(self) -> bool:
         """Whether the plugin has ended by itself."""
         process = self.node.program(COMPONENT)

@@ -91,7 +91,8 @@ def resources(world: World, node: str) -> Ids:
 
 def within(world: World, seconds: float) -> float:
     """Return how long to wait for a program; the reference in this process needs two seconds at most."""
-    return max(world.run.patience, seconds) if world.uses_real_time else max(world.run.patience, 5.0)
+    as_process = any(plugin.is_process for plugin in world.state(Plugins).by_node.values())
+    return max(world.run.patience, seconds if world.uses_real_time or as_process else 5.0)
 
 
 # -- running the plugin ------------------------------------------------------------------------------------------------
