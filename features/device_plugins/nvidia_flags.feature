@@ -6,13 +6,17 @@ Feature: Flags of NVIDIA's device plugin
   @DP-131
   Scenario: Without a MIG strategy, a GPU with MIG devices is a whole GPU
     Given the GPUs of "n1" are those of this suite's inventory "parts-and-whole"
-    And the device plugin runs on node "n1" with "--mig-strategy=none"
+    And the device manager runs on node "n1"
+    And the device plugin of "n1" has the flags "--mig-strategy=none"
+    When the device plugin of "n1" is started
     Then the device plugin of "n1" offers {nvidia.com/gpu: 3}
 
   @DP-132
   Scenario: By the strategy single, equal MIG devices are GPUs
     Given the GPUs of "n1" are those of this suite's inventory "equal-parts"
-    And the device plugin runs on node "n1" with "--mig-strategy=single"
+    And the device manager runs on node "n1"
+    And the device plugin of "n1" has the flags "--mig-strategy=single"
+    When the device plugin of "n1" is started
     Then the device plugin of "n1" offers {nvidia.com/gpu: 4}
 
   @DP-132
@@ -49,13 +53,17 @@ Feature: Flags of NVIDIA's device plugin
   @DP-134
   Scenario: By the strategy mixed, each MIG profile is a resource
     Given the GPUs of "n1" are those of "dgx-h100-mig"
-    And the device plugin runs on node "n1" with "--mig-strategy=mixed"
+    And the device manager runs on node "n1"
+    And the device plugin of "n1" has the flags "--mig-strategy=mixed"
+    When the device plugin of "n1" is started
     Then the device plugin of "n1" offers {nvidia.com/gpu: 7, nvidia.com/mig-3g.40gb: 1, nvidia.com/mig-2g.20gb: 1, nvidia.com/mig-1g.10gb: 1}
 
   @DP-134a
   Scenario: By the strategy mixed, a profile with media extensions is a resource of its own
     Given the GPUs of "n1" are those of this suite's inventory "parts-and-whole"
-    And the device plugin runs on node "n1" with "--mig-strategy=mixed"
+    And the device manager runs on node "n1"
+    And the device plugin of "n1" has the flags "--mig-strategy=mixed"
+    When the device plugin of "n1" is started
     Then the device plugin of "n1" offers {nvidia.com/gpu: 2, nvidia.com/mig-3g.40gb: 1, nvidia.com/mig-1g.10gb: 1, nvidia.com/mig-1g.10gb.me: 1}
 
   @DP-134b
@@ -87,7 +95,9 @@ Feature: Flags of NVIDIA's device plugin
   Scenario: Time-slicing offers each resource of its list several times
     Given the GPUs of "n1" are those of "dgx-h100-mig"
     And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 2}, {name: nvidia.com/mig-3g.40gb, replicas: 4}, {name: nvidia.com/mig-1g.10gb, replicas: 3}]}}}
-    And the device plugin runs on node "n1" with "--mig-strategy=mixed"
+    And the device manager runs on node "n1"
+    And the device plugin of "n1" has the flags "--mig-strategy=mixed"
+    When the device plugin of "n1" is started
     Then the device plugin of "n1" offers {nvidia.com/gpu: 14, nvidia.com/mig-3g.40gb: 4, nvidia.com/mig-2g.20gb: 1, nvidia.com/mig-1g.10gb: 3}
 
   @DP-135b
@@ -248,14 +258,17 @@ Feature: Flags of NVIDIA's device plugin
   Scenario: Shared GPUs can have a name of their own
     Given the GPUs of "n1" are those of "dgx-h100"
     And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {renameByDefault: true, resources: [{name: nvidia.com/gpu, replicas: 2}]}}}
-    And the device plugin runs on node "n1"
+    And the device manager runs on node "n1"
+    When the device plugin of "n1" is started
     Then the device plugin of "n1" offers {nvidia.com/gpu.shared: 16}
 
   @DP-136
   Scenario: Only a shared resource has the name of a shared one
     Given the GPUs of "n1" are those of "dgx-h100-mig"
     And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {renameByDefault: true, resources: [{name: nvidia.com/mig-3g.40gb, replicas: 2}]}}}
-    And the device plugin runs on node "n1" with "--mig-strategy=mixed"
+    And the device manager runs on node "n1"
+    And the device plugin of "n1" has the flags "--mig-strategy=mixed"
+    When the device plugin of "n1" is started
     Then the device plugin of "n1" offers {nvidia.com/gpu: 7, nvidia.com/mig-3g.40gb.shared: 2, nvidia.com/mig-2g.20gb: 1, nvidia.com/mig-1g.10gb: 1}
 
   @DP-138
