@@ -44,6 +44,7 @@ class ApiServerEmulator:
         runtime_config: kube-apiserver's flag, for resource.k8s.io only; by default all versions are served.
         node_restriction: enable the NodeRestriction admission plugin for ResourceSlices.
         watch_delay: returns the delay in seconds of one more in-process watch of a resource (plural name).
+        pool_statuses: while the gate DRAResourcePoolStatus is on, write the status of ResourcePoolStatusRequests.
 
     Raises ValueError for a release without definitions, FeatureGateError for a gate that the release does not have.
     """
@@ -62,6 +63,7 @@ class ApiServerEmulator:
         runtime_config: Mapping[str, str | bool] | None = None,
         node_restriction: bool = True,
         watch_delay: Callable[[str], float] | None = None,
+        pool_statuses: bool = False,
     ) -> None:
         self._directory = directory
         self._https = https
@@ -72,6 +74,7 @@ class ApiServerEmulator:
             seed=seed,
             watch_delay=watch_delay,
         )
+        self.server.controllers.pool_statuses.enabled = pool_statuses
         self._runtime_config = SERVE_ALL if runtime_config is None else runtime_config
         self._node_restriction = node_restriction
         self._stored = StoredObjects()

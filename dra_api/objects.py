@@ -97,6 +97,9 @@ RESOURCE_SLICES = Resource("resource.k8s.io", "v1", "resourceslices", "ResourceS
 # DeviceTaintRule reaches v1 in 1.37; 1.36 serves v1beta2, 1.33 to 1.35 v1alpha3, all in one shape.
 DEVICE_TAINT_RULES = Resource("resource.k8s.io", "v1beta2", "devicetaintrules", "DeviceTaintRule", namespaced=False)
 TAINT_RULE_VERSIONS = ("v1", "v1beta2", "v1alpha3")  # best first
+RESOURCE_POOL_STATUS_REQUESTS = Resource(
+    "resource.k8s.io", "v1alpha3", "resourcepoolstatusrequests", "ResourcePoolStatusRequest", namespaced=False
+)
 
 BIND_REQUESTS = Resource("scheduling.run.ai", "v1alpha2", "bindrequests", "BindRequest")
 POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")

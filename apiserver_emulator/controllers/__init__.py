@@ -1,5 +1,5 @@
 """The controllers that the emulator runs itself: garbage collection, namespace and CRD deletion, service accounts,
-quotas, the root certificate.
+quotas, statuses of pools, the root certificate.
 
 They write as the service accounts of kube-controller-manager, through the same operations as requests.
 

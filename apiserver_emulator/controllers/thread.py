@@ -21,6 +21,7 @@ from apiserver_emulator.controllers.namespaces import (
     ServiceAccountController,
 )
 from apiserver_emulator.controllers.pod_groups import POD_GROUPS, PodGroupProtection
+from apiserver_emulator.controllers.pool_statuses import REQUESTS, PoolStatusController
 from apiserver_emulator.controllers.quotas import QuotaController
 from apiserver_emulator.controllers.root_ca import CONFIG_MAPS, ROOT_CA, RootCaPublisher
 from apiserver_emulator.core import Core
@@ -43,7 +44,8 @@ _TERMINATING = "NamespaceTerminating"
 class Task:
     """One task.
 
-    `name` is `deleted`, `owners`, `finalizer`, `namespace`, `crd`, `account`, `quota`, `pod-group` or `root-ca`.
+    `name` is `deleted`, `owners`, `finalizer`, `namespace`, `crd`, `account`, `quota`, `pod-group`, `pool-status`
+    or `root-ca`.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Controllers:
         self._accounts = ServiceAccountController(core)
         self._quotas = QuotaController(core)
         self._groups = PodGroupProtection(core)
+        self.pool_statuses = PoolStatusController(core)
         self.root_ca = RootCaPublisher(core)
         self._condition = threading.Condition()
         self._work: deque[Task] = deque()
@@ -111,6 +114,8 @@ class Controllers:
             self._push(Task("root-ca", kind, (event.key[1], ROOT_CA)))
         for quota in self._quotas.affected(kind, event):
             self._push(Task("quota", QUOTAS, quota))
+        for request in self.pool_statuses.affected(kind, event):
+            self._push(Task("pool-status", REQUESTS, request))
         if (group := self._groups.affected(kind, event)) is not None:
             self._push(Task("pod-group", POD_GROUPS, group))
         if event.type == "DELETED":
@@ -181,6 +186,8 @@ class Controllers:
                 self.root_ca.publish(task.key[0])
             case "quota":
                 self._quotas.calculate(task.key)
+            case "pool-status":
+                self.pool_statuses.calculate(task.key)
             case "pod-group":
                 self._groups.release(task.key)
             case "namespace":

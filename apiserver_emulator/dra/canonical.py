@@ -32,6 +32,7 @@ _KEPT = frozenset(
         "poolName",
         "capacityKey",
         "partitionTypeAttribute",
+        "defaultPartitionTypeAttribute",
         "name",
         "expression",
         "message",

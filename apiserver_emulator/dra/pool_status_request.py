@@ -1,7 +1,8 @@
-"""The strategy of ResourcePoolStatusRequests (v1alpha3, 1.36). Stateless.
+"""The strategy of ResourcePoolStatusRequests (v1alpha3, since 1.36). Stateless.
 
 Source: pkg/registry/resource/resourcepoolstatusrequest/strategy.go, the validation markers of
-k8s.io/api/resource/v1alpha3 types.go, release 1.36; rules DRA-303 to DRA-306 (API half), DRA-305.
+k8s.io/api/resource/v1alpha3 types.go, release 1.37; rule DRA-305. The controller that writes the status is
+controllers/pool_statuses.py.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from typing import Any
 
 from apiserver_emulator.dra import canonical
 from apiserver_emulator.dra.canonical import same
-from apiserver_emulator.dra.checks import POOL_NAME_MAX, conditions, each, size, subdomain
+from apiserver_emulator.dra.checks import POOL_NAME_MAX, conditions, each, fully_qualified_name, size, subdomain
 from apiserver_emulator.dra.rules import Rules
 from apiserver_emulator.metadata import SUBDOMAIN, SUBDOMAIN_TEXT
 from apiserver_emulator.strategy import BaseStrategy, RequestContext, keep_all_but_status
-from dra_api.status import FieldError, invalid, required, too_long, too_many
+from dra_api.status import FieldError, duplicate, invalid, required, too_long, too_many
 
 Obj = dict[str, Any]
 
@@ -23,6 +24,9 @@ LIMIT_MAX = 1000
 POOLS_MAX = 1000
 CONDITIONS_MAX = 10
 VALIDATION_ERROR_MAX = 256
+SUMMARIES_MAX = 32
+_TYPE_GATE = "DRAPartitionableDevicesType"
+_DEFAULT_TYPE = "defaultPartitionTypeAttribute"
 _COUNTS = (
     ("totalDevices", 0),
     ("allocatedDevices", 0),
@@ -46,8 +50,14 @@ class ResourcePoolStatusRequestStrategy(BaseStrategy):
             canonical.prune(obj["status"])
             canonical.times(obj["status"].get("conditions") or (), "lastTransitionTime")
 
+    def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
+        """No status, and no default type of partitions without its gate."""
+        super().prepare_create(obj, ctx)
+        if not ctx.feature_gates.get(_TYPE_GATE, False):
+            obj["spec"].pop(_DEFAULT_TYPE, None)
+
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
-        """Driver, pool and limit."""
+        """Driver, pool, limit and default type of partitions."""
         return _spec(obj["spec"])
 
     def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
@@ -58,6 +68,8 @@ class ResourcePoolStatusRequestStrategy(BaseStrategy):
             new["status"] = old["status"]
         else:
             new.pop("status", None)
+        if not ctx.feature_gates.get(_TYPE_GATE, False) and _DEFAULT_TYPE not in old["spec"]:
+            new["spec"].pop(_DEFAULT_TYPE, None)
 
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
         """An immutable spec; a status that is set once."""
@@ -73,7 +85,10 @@ def _spec(spec: Obj) -> list[FieldError]:
     found = _driver(spec.get("driver", ""), "spec.driver")
     if spec.get("poolName") is not None:
         found += _pool_name(spec["poolName"], "spec.poolName")
-    return found + _range(spec["limit"], "spec.limit", 1, LIMIT_MAX)
+    found += _range(spec["limit"], "spec.limit", 1, LIMIT_MAX)
+    if spec.get(_DEFAULT_TYPE) is not None:
+        found += fully_qualified_name(spec[_DEFAULT_TYPE], f"spec.{_DEFAULT_TYPE}")
+    return found
 
 
 # This kind is validated by generated code, whose texts differ from the hand-written ones of the other kinds.
@@ -137,4 +152,41 @@ def _pool(pool: Obj, path: str) -> list[FieldError]:
         found += subdomain(pool["nodeName"], f"{path}.nodeName")
     if size(pool.get("validationError") or "") > VALIDATION_ERROR_MAX:
         found.append(too_long(f"{path}.validationError", VALIDATION_ERROR_MAX))
+    found += _partitions(pool.get("partitionSummary") or [], f"{path}.partitionSummary")
+    if pool.get("shareableSummary") is not None:
+        found += _shareable(pool["shareableSummary"], f"{path}.shareableSummary")
+    return found
+
+
+def _partitions(entries: list[Obj], path: str) -> list[FieldError]:
+    found = each(entries, path, SUMMARIES_MAX, _partition)
+    seen: set[tuple[str, str]] = set()
+    for at, entry in enumerate(entries):
+        key = (entry.get("attribute") or "", entry.get("type") or "")
+        if key in seen:
+            found.append(duplicate(f"{path}[{at}]", {"attribute": key[0], "type": key[1]}))
+        seen.add(key)
+    return found
+
+
+def _partition(entry: Obj, path: str) -> list[FieldError]:
+    found = [required(f"{path}.{name}") for name in ("attribute", "type") if not entry.get(name)]
+    return found + _counts(entry, path, "total", "allocatable")
+
+
+def _shareable(summary: Obj, path: str) -> list[FieldError]:
+    found = _counts(summary, path, "fullyAvailableDevices", "partiallyAvailableDevices")
+    return found + each(summary.get("capacity") or [], f"{path}.capacity", SUMMARIES_MAX, _capacity)
+
+
+def _capacity(entry: Obj, path: str) -> list[FieldError]:
+    found = [] if entry.get("name") else [required(f"{path}.name")]
+    return found + [required(f"{path}.{key}") for key in ("total", "consumed", "available") if entry.get(key) is None]
+
+
+def _counts(entry: Obj, path: str, *names: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for name in names:
+        field = f"{path}.{name}"
+        found += [required(field)] if entry.get(name) is None else _range(entry[name], field, 0)
     return found

@@ -48,6 +48,7 @@ class EmbeddedControlPlane:
                 feature_gates=feature_gates,
                 runtime_config={**SERVE_ALL, **(runtime_config or {})},
                 watch_delay=watch_delay,
+                pool_statuses=True,
             )
         except FeatureGateError as error:
             raise UsageError(f"--feature-gates: {error}") from None
