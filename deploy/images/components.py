@@ -1,9 +1,9 @@
 """The image of the harness and the reference components, with the fake NVML inside.
 
 It has Debian's Python, the wheel with its dependencies, and a shell for the simulated programs of fake nodes, but no
-package manager. Processes run as user 65532, and write below /tmp only. `docker run IMAGE dra_conformance run` starts the
-harness, `docker run IMAGE reference_impl scheduler` a component. The pods of ComputeDomains start `compute-domain-daemon`
-in it, as root.
+package manager. Processes run as user 65532, and write below /tmp only. `docker run IMAGE dra_conformance run` starts
+the harness, `docker run IMAGE reference_impl scheduler` a component. The pods of ComputeDomains start
+`compute-domain-daemon` in it, as root.
 """
 
 from __future__ import annotations
