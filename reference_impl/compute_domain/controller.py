@@ -358,15 +358,14 @@ class ComputeDomainController:
 
     def tear_down(self, domain: Obj) -> None:
         """Remove everything that was made for a domain, then its finalizer (rule NV-153)."""
-        uid = uid_of(domain)
         for known in (self._short, self._happened, self._reported):
-            known.pop(uid, None)
-        self._edits.forget(uid)
+            known.pop(uid_of(domain), None)
+        self._edits.forget(uid_of(domain))
         if not has_finalizer(domain):
             return
-        self.remove_owned(uid)
+        self.remove_owned(uid_of(domain))
         # Another finalizer may keep an object. Its deletion wakes this domain again (rule NV-342).
-        if not self.has_owned(uid):
+        if not self.has_owned(uid_of(domain)):
             self.release_domain(domain)
 
     def has_owned(self, domain_uid: str) -> bool:

@@ -123,7 +123,7 @@ class Membership:
             # The watch may be behind a deletion, and nothing removes the label of a domain that is gone.
             self.check_alive(self._stored_domain(uid), uid)
             self._label(node, {DOMAIN_LABEL: uid})
-            self.check_still_alive(uid)
+        self.check_still_alive(uid)
 
     def check_still_alive(self, uid: str) -> None:
         """Take the label off again if the domain was deleted while it was written (rule NV-369b).
@@ -134,7 +134,7 @@ class Membership:
         try:
             self.check_alive(self._stored_domain(uid), uid)
         except PermanentError:
-            self._leave(uid)
+            self.leave(uid)
             raise
 
     def check_free(self, current: str, uid: str) -> None:
@@ -145,12 +145,9 @@ class Membership:
     def leave(self, uid: str) -> None:
         """Take the label off, if it is that domain's (rule NV-166)."""
         with self._lock:
-            self._leave(uid)
-
-    def _leave(self, uid: str) -> None:
-        node = self._client.find(NODES, self._node_name)
-        if node is not None and domain_of(node) == uid:
-            self._label(node, {DOMAIN_LABEL: None})
+            node = self._client.find(NODES, self._node_name)
+            if node is not None and domain_of(node) == uid:
+                self._label(node, {DOMAIN_LABEL: None})
 
     def show_clique(self, clique_id: str) -> None:
         """Label the own node with its clique; no label when it has none."""
