@@ -44,7 +44,7 @@ from reference_impl.compute_domain.objects import (
     is_deleting,
     shown,
 )
-from reference_impl.compute_domain.problems import HAPPENED, Problem
+from reference_impl.compute_domain.problems import EVENT_ONLY, HAPPENED, Problem
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
 
@@ -278,10 +278,11 @@ class ComputeDomainController:
         problem, uid = Problem(reason, message), uid_of(domain)
         if reason in HAPPENED:
             self._happened.setdefault(uid, []).append(problem)
-        else:
+        elif reason not in EVENT_ONLY:
             self._problems.append(problem)
         reported, now = self._reported.setdefault(uid, {}), self._clock.monotonic()
-        if reason not in HAPPENED and now - reported.get(problem, -_EVENT_INTERVAL) < _EVENT_INTERVAL:
+        lasts = reason not in HAPPENED | EVENT_ONLY
+        if lasts and now - reported.get(problem, -_EVENT_INTERVAL) < _EVENT_INTERVAL:
             return
         reported[problem] = now
         kind = {"apiVersion": COMPUTE_DOMAINS.api_version, "kind": COMPUTE_DOMAINS.kind}

@@ -15,8 +15,10 @@ from typing import Final
 from dra_api.objects import Obj, meta
 
 CONDITION: Final = "Degraded"
-HAPPENED: Final = frozenset({"NodeRemoved", "AddressChanged", "CliqueDeleted"})
+HAPPENED: Final = frozenset({"AddressChanged", "CliqueDeleted"})
 """Reasons of problems that are over when they are found. Their condition stays until the ComputeDomain is Ready."""
+EVENT_ONLY: Final = frozenset({"NodeRemoved"})
+"""Reasons without a condition: an entry may also stay for a moment when a job ends as it should."""
 _MESSAGE_LIMIT = 4096
 _RESOLVED = "Resolved"
 

@@ -19,7 +19,7 @@ from reference_impl.compute_domain.objects import DRIVER_NAMESPACE
 from reference_impl.compute_domain.problems import Problem, conditions
 
 TAKEN = Problem("NameTaken", "ResourceClaimTemplate default/channel exists")
-REMOVED = Problem("NodeRemoved", "removed n1")
+CHANGED = Problem("AddressChanged", "the address of n1 was changed")
 
 
 def domain(*found: Obj) -> Obj:
@@ -43,8 +43,8 @@ def test_a_condition_changes_with_its_cause_and_keeps_those_of_others() -> None:
         "lastTransitionTime": "T1",
     }
     # Another cause is no transition.
-    (_, changed) = conditions(domain(other, made), [REMOVED], ready=False, now="T2")
-    assert (changed["reason"], changed["lastTransitionTime"]) == ("NodeRemoved", "T1")
+    (_, changed) = conditions(domain(other, made), [CHANGED], ready=False, now="T2")
+    assert (changed["reason"], changed["lastTransitionTime"]) == ("AddressChanged", "T1")
     (_, resolved) = conditions(domain(other, made), [], ready=False, now="T2")
     assert (resolved["status"], resolved["lastTransitionTime"]) == ("False", "T2")
     assert TAKEN.message in resolved["message"]
@@ -52,7 +52,7 @@ def test_a_condition_changes_with_its_cause_and_keeps_those_of_others() -> None:
 
 
 def test_what_is_over_stays_until_the_domain_is_ready() -> None:
-    (made,) = conditions(domain(), [REMOVED], ready=False, now="T1")
+    (made,) = conditions(domain(), [CHANGED], ready=False, now="T1")
     assert conditions(domain(made), [], ready=False, now="T2") == [made]
     (resolved,) = conditions(domain(made), [], ready=True, now="T2")
     assert resolved["status"] == "False"

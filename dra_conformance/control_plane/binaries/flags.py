@@ -114,7 +114,8 @@ def api_server(
     """
     # The Node authorizer watches v1 ResourceSlices; without v1 the server never becomes ready (1.36.2).
     authorizers = "Node,RBAC" if (runtime_config or {}).get("resource.k8s.io/v1", True) else "RBAC"
-    served = served_versions(feature_gates, runtime_config or {})
+    # An older release has not the versions of these gates, and refuses to start with them.
+    served = served_versions({} if emulated else feature_gates, runtime_config or {})
     audited = (
         []
         if audit is None
