@@ -59,9 +59,9 @@ Feature: A ComputeDomain controller whose requests fail
       | breaks the connection before | updates of ResourceClaimTemplate   |
 
   # A client's recorder does not write an event again that the API server refuses, so that the event is not demanded.
-  @NV-330b
-  Scenario Outline: ComputeDomains are served although a template name is taken and the API server <does> <what>
-    Given the API server <does> the next 1 <what>, if there are any
+  @NV-330b @profile:faults
+  Scenario: ComputeDomains are served although a template name is taken and the API server refuses the event about it
+    Given the API server answers 500 to the next 1 creations of Event, if there are any
     And a DeviceClass "gpu" selecting 'true'
     And a ResourceClaimTemplate "job-channel" for 1 of "gpu"
     And a ComputeDomain "job" for 1 nodes
@@ -71,12 +71,6 @@ Feature: A ComputeDomain controller whose requests fail
     When the ResourceClaimTemplate "job-channel" is deleted
     And "metadata.annotations" of the ComputeDomain "job" is set to {example.com/note: corrected}
     Then the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
-
-    @profile:faults
-    Examples:
-      | does           | what               |
-      | answers 500 to | creations of Event |
-      | answers 500 to | updates of Event   |
 
   @NV-340c @needs:compute-domain-flags
   Scenario Outline: A replica is the leader although the API server <does> <what>
