@@ -261,7 +261,7 @@ class ComputeDomainController:
                 self.warn(domain, "WrongIndex", f"ComputeDomainClique {name_of(clique)}: {problem}")
 
     def report_edits(self, domain: Obj) -> None:
-        """Report entries and cliques that somebody else than a daemon has changed (rules NV-468, NV-469)."""
+        """Report entries and cliques that were changed by hand, and not by a daemon (rules NV-468, NV-469)."""
         uid = uid_of(domain)
         if not self._edits.has(uid):
             return

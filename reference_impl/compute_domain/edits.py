@@ -32,7 +32,7 @@ class CliqueEdits:
         self._deleted: dict[str, list[Obj]] = {}
 
     def note(self, domain_uid: str, change: Change) -> None:
-        """Note a change of a clique of a ComputeDomain, if it may be nobody's."""
+        """Note a change of a clique of a ComputeDomain that may not be a daemon's."""
         with self._lock:
             if change.type == "DELETED":
                 self._deleted.setdefault(domain_uid, []).append(change.object)
