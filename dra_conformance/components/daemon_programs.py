@@ -208,14 +208,15 @@ class ExternalProgram:
         self, world: ScenarioContext, environment: Mapping[str, str], files: ContainerFiles, log: Path
     ) -> None:
         spec = world.run.components.spec(DAEMON)
+        is_reference = spec.kind == "reference"
         self._environment = dict(environment)
         values = {"kubeconfig": environment["KUBECONFIG"], "config_dir": "/imexd", "hosts": "/etc/hosts"}
-        if spec.kind == "reference":
+        if is_reference:
             # No mounts, which need privileges: the reference has flags for its paths.
             values |= {"config_dir": str(files.imexd), "hosts": str(files.hosts)}
             self._environment[imex.HOSTS] = str(files.hosts)
-        self._command = [fill(word, values) for word in (_REFERENCE if spec.kind == "reference" else spec.command)]
-        self._isolation = NONE if spec.kind == "reference" else self._isolated(world, files)
+        self._command = [fill(word, values) for word in (_REFERENCE if is_reference else spec.command)]
+        self._isolation = NONE if is_reference else self._isolated(world, files)
         self._process = ManagedProcess(
             f"{DAEMON} {files.root.name}",
             [*self._command, "run"],

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import orjson
 
 from dra_api.objects import PODS, SERVICE_ACCOUNTS, Obj, Resource, name_of
-from dra_conformance.core.errors import SpecificationError
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import World
 from dra_conformance.steps.api_machinery import object_called
-from dra_conformance.steps.objects import attempt, draft, value_of
+from dra_conformance.steps.objects import attempt, draft, mapping_of
 
 _TOKEN_REVIEWS = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)
 
@@ -24,13 +23,6 @@ class Tokens:
     """The token that the scenario was issued last."""
 
     token: str = ""
-
-
-def _mapping(world: World, text: str) -> Obj:
-    found = value_of(world, text)
-    if not isinstance(found, dict):
-        raise SpecificationError(f"{world.scenario.where}: {text!r} is no mapping")
-    return found
 
 
 def _post(world: World, subresource: str, body: Obj, *, dry_run: bool = False) -> None:
@@ -61,7 +53,7 @@ def _(world: World, node: str) -> None:
 @when('it is bound to "{node}" with annotations {annotations}')
 def _(world: World, node: str, annotations: str) -> None:
     """Create a Binding of the pod that has annotations."""
-    _bind(world, node, {"annotations": _mapping(world, annotations)})
+    _bind(world, node, {"annotations": mapping_of(world, annotations)})
 
 
 @when('it is bound to "{node}" with the {field:word} of the {which:word} object')
@@ -82,6 +74,13 @@ def _(world: World, field: str, which: str) -> None:
 # -- tokens ------------------------------------------------------------------------------------------------------------
 
 
+def _reviewed(world: World, token: str) -> Obj:
+    """Return the status of a TokenReview."""
+    review = {"apiVersion": _TOKEN_REVIEWS.api_version, "kind": _TOKEN_REVIEWS.kind, "spec": {"token": token}}
+    status: Obj = world.client.create(_TOKEN_REVIEWS, review).get("status") or {}
+    return status
+
+
 @given('a service account "{name}"')
 def _(world: World, name: str) -> None:
     """Create a service account in the scenario's namespace."""
@@ -94,7 +93,7 @@ def _(world: World, name: str) -> None:
 def _(world: World, name: str, spec: str) -> None:
     """Create a TokenRequest, and keep the token."""
     world.state(Tokens).token = ""
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": _mapping(world, spec)}
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": mapping_of(world, spec)}
 
     def issue() -> Obj:
         answer = world.client.create(
@@ -112,13 +111,8 @@ def _(world: World, name: str, spec: str) -> None:
 @then('a review of the token names "{user}" with {extra}')
 def _(world: World, user: str, extra: str) -> None:
     """A TokenReview authenticates the token as this user, whose extra fields have these values."""
-    review = {
-        "apiVersion": "authentication.k8s.io/v1",
-        "kind": "TokenReview",
-        "spec": {"token": world.state(Tokens).token},
-    }
-    status = world.client.create(_TOKEN_REVIEWS, review).get("status") or {}
-    fields = _mapping(world, extra)
+    status = _reviewed(world, world.state(Tokens).token)
+    fields = mapping_of(world, extra)
     wanted = {"authenticated": True, "username": world.text(user), "extra": fields}
     found = status.get("user") or {}
     seen = {
@@ -132,7 +126,5 @@ def _(world: World, user: str, extra: str) -> None:
 @then('a review of the token "{token}" does not authenticate it')
 def _(world: World, token: str) -> None:
     """A TokenReview of a text that the API server did not issue names no user."""
-    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
-    status = world.client.create(_TOKEN_REVIEWS, review).get("status") or {}
-    seen = bool(status.get("authenticated"))
+    seen = bool(_reviewed(world, token).get("authenticated"))
     world.check(not seen, "the token is not authenticated", expected=False, observed=seen)

@@ -279,6 +279,17 @@ def _change(world: World, changes: str) -> None:
             raise SpecificationError(f"{world.scenario.where}: claims are created, labelled or deleted, not {verb!r}")
 
 
+def _watch(world: World, version: str, selector: str) -> Watch:
+    """Begin a watch of the claims of the namespace."""
+    return world.client.watch(
+        RESOURCE_CLAIMS,
+        world.namespace,
+        resource_version=version,
+        label_selector=selector,
+        timeout_seconds=_WATCH_SECONDS,
+    )
+
+
 def _watched(world: World, version: str, selector: str) -> list[tuple[str, str]]:
     """Watch claims from a version up to a claim that is created last; return (event, resourceVersion) without it."""
     found: list[tuple[str, str]] = []
@@ -289,13 +300,7 @@ def _watched(world: World, version: str, selector: str) -> list[tuple[str, str]]
                 meta = event.object["metadata"]
                 yield f"{event.type} {meta['name']}", str(meta["resourceVersion"])
 
-    with world.client.watch(
-        RESOURCE_CLAIMS,
-        world.namespace,
-        resource_version=version,
-        label_selector=selector,
-        timeout_seconds=_WATCH_SECONDS,
-    ) as watch:
+    with _watch(world, version, selector) as watch:
         for event, at in read(watch):
             if event.endswith(f" {_LAST}"):
                 return found
@@ -452,13 +457,7 @@ def _(world: World, version: str, selector: str, names: str, changes: str, event
     since = "" if version == "no resourceVersion" else version.removeprefix("resourceVersion ")
     wanted = sorted(f"ADDED {name}" for name in words(names))
     seen: list[str] = []
-    with world.client.watch(
-        RESOURCE_CLAIMS,
-        world.namespace,
-        resource_version=since,
-        label_selector=selector,
-        timeout_seconds=_WATCH_SECONDS,
-    ) as watch:
+    with _watch(world, since, selector) as watch:
         arriving = (f"{e.type} {name_of(e.object)}" for e in watch if e.type != "BOOKMARK")
         while len(seen) < len(wanted) and (event := next(arriving, "")):
             seen.append(event)

@@ -34,6 +34,11 @@ def _path(world: World, resource: Resource, *, namespace: str = "", name: str = 
     return world.client.wire(resource).path(namespace or world.namespace, name or None)
 
 
+def _post(world: World, obj: Obj, *, namespace: str = "", query: Query = ()) -> None:
+    """Send an object to the path of a namespace, by default the scenario's."""
+    _send(world, "POST", _path(world, manifests.resource_of(obj), namespace=namespace), obj, query)
+
+
 def _query(world: World, text: str) -> Query:
     return parse_qsl(world.text(text), strict_parsing=True)
 
@@ -46,8 +51,7 @@ def _(world: World) -> None:
     """Send the object to the path of the scenario's second namespace; its metadata have the first one."""
     obj = copy.deepcopy(draft(world))
     obj["metadata"]["namespace"] = world.namespace
-    path = _path(world, manifests.resource_of(obj), namespace=create_other_namespace(world))
-    _send(world, "POST", path, obj)
+    _post(world, obj, namespace=create_other_namespace(world))
 
 
 @when("it is created in a namespace that does not exist")
@@ -56,7 +60,7 @@ def _(world: World) -> None:
     obj = copy.deepcopy(draft(world))
     namespace = f"{world.namespace}-missing"
     obj["metadata"]["namespace"] = namespace
-    _send(world, "POST", _path(world, manifests.resource_of(obj), namespace=namespace), obj)
+    _post(world, obj, namespace=namespace)
 
 
 @given(
@@ -126,15 +130,13 @@ def _(world: World, name: str) -> None:
 @when('it is created with the options "{query}"')
 def _(world: World, query: str) -> None:
     """Create the object with options in the query, such as `dryRun=All`."""
-    obj = copy.deepcopy(draft(world))
-    _send(world, "POST", _path(world, manifests.resource_of(obj)), obj, _query(world, query))
+    _post(world, draft(world), query=_query(world, query))
 
 
 @when("it is created by a field manager of {length:d} characters")
 def _(world: World, length: int) -> None:
     """Create the object with the option `fieldManager`, of letters."""
-    obj = copy.deepcopy(draft(world))
-    _send(world, "POST", _path(world, manifests.resource_of(obj)), obj, [("fieldManager", "m" * length)])
+    _post(world, draft(world), query=[("fieldManager", "m" * length)])
 
 
 @when('it is deleted with the options "{query}"')

@@ -25,9 +25,9 @@ class SeenConditions:
     of_domain: dict[str, Obj] = field(default_factory=dict)
 
 
-def conditions_of(world: World, name: str) -> list[Obj]:
-    """Return the conditions of a ComputeDomain as they are now."""
-    return list((domain(world, name).get("status") or {}).get("conditions") or ())
+def conditions_of(found: Obj) -> list[Obj]:
+    """Return the conditions of a ComputeDomain."""
+    return list((found.get("status") or {}).get("conditions") or ())
 
 
 def problems_of(condition: Obj, generation: int) -> list[str]:
@@ -48,7 +48,7 @@ def _(world: World, name: str, text: str) -> None:
 
     def look() -> Seen[list[Any]]:
         found = domain(world, name)
-        conditions: list[Obj] = (found.get("status") or {}).get("conditions") or []
+        conditions = conditions_of(found)
         fitting = [one for one in conditions if wanted in str(one.get("message") or "")]
         if not fitting:
             return False, conditions
@@ -64,7 +64,7 @@ def _(world: World, name: str, text: str) -> None:
     unwanted = with_uids(world, text)
 
     def look() -> Seen[list[Any]]:
-        found = [one for one in conditions_of(world, name) if unwanted in str(one.get("message") or "")]
+        found = [one for one in conditions_of(domain(world, name)) if unwanted in str(one.get("message") or "")]
         return not found, found
 
     world.stays(f"conditions of ComputeDomain {name} that contain {unwanted}", look, expected=[])
@@ -79,7 +79,7 @@ def _(world: World, name: str) -> None:
     opposite = {"True": "False", "False": "True"}.get(before["status"], "True or False")
 
     def look() -> Seen[str]:
-        now = next((one for one in conditions_of(world, name) if one.get("type") == before["type"]), None)
+        now = next((one for one in conditions_of(domain(world, name)) if one.get("type") == before["type"]), None)
         status = "none" if now is None else str(now.get("status"))
         return status in ("none", *opposite.split(" or ")), status
 

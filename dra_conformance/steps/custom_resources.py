@@ -5,12 +5,12 @@ from __future__ import annotations
 from dra_api.client import ApiError
 from dra_api.objects import Obj, Resource
 from dra_conformance.core import manifests
-from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.core.errors import Untestable
 from dra_conformance.core.invented_names import invented
 from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import World
-from dra_conformance.steps.objects import Requests, attempt, value_of, without_nulls
+from dra_conformance.steps.objects import Requests, attempt, mapping_of, value_of, without_nulls
 
 _NAME = "thing"
 
@@ -42,9 +42,7 @@ def _(world: World) -> None:
 
 
 def _thing(world: World, fields: str) -> Obj:
-    spec = value_of(world, fields)
-    if not isinstance(spec, dict):
-        raise SpecificationError(f"{world.scenario.where}: {fields!r} is no mapping")
+    spec = mapping_of(world, fields)
     resource = _things(world)
     metadata = {"name": _NAME, "namespace": world.namespace}
     return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": spec}

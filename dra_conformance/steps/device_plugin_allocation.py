@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -365,6 +365,17 @@ def _prefers(world: World, node: str, judge: Callable[[PreferenceRequest, Sequen
         for size in (1, 2, 3, 4)
         if size >= len(must)
     ]
+    _check_preferences(world, plugin, asked, judge, what)
+
+
+def _check_preferences(
+    world: World,
+    plugin: ConnectedPlugin,
+    asked: Iterable[PreferenceRequest],
+    judge: Callable[[PreferenceRequest, Sequence[str]], bool],
+    what: str,
+) -> None:
+    """Fail if the plugin refuses a request, or answers one with other ids than the judge wants."""
     bad: dict[str, Any] = {}
     for one in asked:
         try:
@@ -420,18 +431,16 @@ def _(world: World, node: str) -> None:
     available = tuple(sorted(ids_of(plugin)))
     if len({one.partition(_REPLICA)[0] for one in available}) < _FEWEST_GPUS:
         raise NotApplicable(f"needs {_FEWEST_GPUS} GPUs; the plugin lists {in_words(available)}")
-    bad: dict[str, Any] = {}
-    for must in ((), (available[0],), (available[-1],)):
-        for size in (2, 3):
-            asked = PreferenceRequest(available=available, must_include=must, size=size)
-            try:
-                answers = plugin.prefer(asked, timeout=SECONDS)
-            except RpcError as error:
-                bad[f"{size}, with {in_words(must)}"] = f"{error.code}: {error.details}"
-                continue
-            if [len({one.partition(_REPLICA)[0] for one in ids}) for ids in answers] != [size]:
-                bad[f"{size}, with {in_words(must)}"] = [list(ids) for ids in answers]
-    world.check(not bad, "as many GPUs as replicas; requests with other answers", expected={}, observed=bad)
+    asked = [
+        PreferenceRequest(available=available, must_include=must, size=size)
+        for must in ((), (available[0],), (available[-1],))
+        for size in (2, 3)
+    ]
+
+    def differ(one: PreferenceRequest, ids: Sequence[str]) -> bool:
+        return len({found.partition(_REPLICA)[0] for found in ids}) == one.size
+
+    _check_preferences(world, plugin, asked, differ, "as many GPUs as replicas")
 
 
 def _check_preferring(world: World, plugin: ConnectedPlugin) -> None:
@@ -450,19 +459,16 @@ def _(world: World, node: str) -> None:
     if len(groups) < 2 or min(map(len, groups)) < 3:
         raise NotApplicable(f"needs three devices on each of two NUMA nodes; the plugin lists {in_words(numa)}")
     available = tuple(one for pair in zip(*groups, strict=False) for one in pair)
-    bad: dict[str, Any] = {}
-    for must in ((), *((group[-1],) for group in groups)):
-        for size in (2, 3):
-            asked = PreferenceRequest(available=(*available, *set(must) - set(available)), must_include=must, size=size)
-            try:
-                answers = plugin.prefer(asked, timeout=SECONDS)
-            except RpcError as error:
-                bad[f"{size}, with {in_words(must)}"] = f"{error.code}: {error.details}"
-                continue
-            nodes = [sorted({str(numa.get(one)) for one in ids}) for ids in answers]
-            if [len(ids) for ids in answers] != [size] or [len(found) for found in nodes] != [1]:
-                bad[f"{size}, with {in_words(must)}"] = nodes
-    world.check(not bad, "devices of one NUMA node; requests with other answers", expected={}, observed=bad)
+    asked = [
+        PreferenceRequest(available=(*available, *set(must) - set(available)), must_include=must, size=size)
+        for must in ((), *((group[-1],) for group in groups))
+        for size in (2, 3)
+    ]
+
+    def together(one: PreferenceRequest, ids: Sequence[str]) -> bool:
+        return len(ids) == one.size and len({numa.get(found) for found in ids}) == 1
+
+    _check_preferences(world, plugin, asked, together, "devices of one NUMA node")
 
 
 @then('PreStartContainer on "{node}" fails for an unknown device')

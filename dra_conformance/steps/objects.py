@@ -90,6 +90,14 @@ def value_of(world: World, text: str) -> object:
     return read_value(world.text(text))
 
 
+def mapping_of(world: World, text: str) -> Obj:
+    """Return the mapping that a sentence gives, with placeholders filled in. Raises SpecificationError for others."""
+    found = value_of(world, text)
+    if not isinstance(found, dict):
+        raise SpecificationError(f"{world.scenario.where}: {text!r} is no mapping")
+    return found
+
+
 # -- the manifest ------------------------------------------------------------------------------------------------------
 
 

@@ -276,12 +276,12 @@ class ComputeDomainController:
     def warn(self, domain: Obj, reason: str, message: str) -> None:
         """Record a problem of a domain: as a Warning event, not again at each attempt, and for its condition."""
         problem, uid = Problem(reason, message), uid_of(domain)
-        if reason in HAPPENED:
-            self._happened.setdefault(uid, []).append(problem)
-        elif reason not in EVENT_ONLY:
-            self._problems.append(problem)
-        reported, now = self._reported.setdefault(uid, {}), self._clock.monotonic()
         lasts = reason not in HAPPENED | EVENT_ONLY
+        if lasts:
+            self._problems.append(problem)
+        elif reason in HAPPENED:
+            self._happened.setdefault(uid, []).append(problem)
+        reported, now = self._reported.setdefault(uid, {}), self._clock.monotonic()
         if lasts and now - reported.get(problem, -_EVENT_INTERVAL) < _EVENT_INTERVAL:
             return
         reported[problem] = now

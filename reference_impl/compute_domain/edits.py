@@ -11,15 +11,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dra_api.clock import Clock
 from dra_api.informer import Change
 from dra_api.objects import Obj, meta, name_of, uid_of
 from reference_impl.compute_domain.objects import is_deleting
-from reference_impl.compute_domain.problems import AddressEdit, Problem, address_edits
+from reference_impl.compute_domain.problems import Problem
 
 _PATIENCE = 5.0
 """Seconds until a pod has the address that its daemon has written: more than a kubelet needs for a status."""
+
+
+@dataclass(frozen=True, slots=True)
+class _AddressEdit:
+    """The address in a node's entry of a clique has changed, and the change may not be the daemon's own."""
+
+    node: str
+    before: str
+    after: str
+    at: float
 
 
 class CliqueEdits:
@@ -28,7 +39,7 @@ class CliqueEdits:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._addresses: dict[str, list[AddressEdit]] = {}
+        self._addresses: dict[str, list[_AddressEdit]] = {}
         self._deleted: dict[str, list[Obj]] = {}
 
     def note(self, domain_uid: str, change: Change) -> None:
@@ -37,7 +48,7 @@ class CliqueEdits:
             if change.type == "DELETED":
                 self._deleted.setdefault(domain_uid, []).append(change.object)
             elif change.old is not None:
-                edits = address_edits(change.old, change.object, at=self._clock.monotonic())
+                edits = _address_edits(change.old, change.object, at=self._clock.monotonic())
                 if edits:
                     self._addresses.setdefault(domain_uid, []).extend(edits)
 
@@ -89,6 +100,16 @@ class CliqueEdits:
         with self._lock:
             self._addresses[domain_uid] = [*open_edits, *self._addresses.get(domain_uid, [])]
         return problems, min(edit.at for edit in open_edits) + _PATIENCE - now
+
+
+def _address_edits(before: Obj, after: Obj, *, at: float) -> list[_AddressEdit]:
+    """Return the entries of a clique whose address differs in its next version, which was seen at a time."""
+    addresses = {daemon["nodeName"]: daemon.get("ipAddress", "") for daemon in before.get("daemons") or ()}
+    return [
+        _AddressEdit(daemon["nodeName"], addresses[daemon["nodeName"]], daemon.get("ipAddress", ""), at)
+        for daemon in after.get("daemons") or ()
+        if addresses.get(daemon["nodeName"], daemon.get("ipAddress", "")) != daemon.get("ipAddress", "")
+    ]
 
 
 def _owners(clique: Obj) -> set[str]:

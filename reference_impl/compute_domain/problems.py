@@ -31,16 +31,6 @@ class Problem:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class AddressEdit:
-    """The address in a node's entry of a clique has changed, and the change may not be the daemon's own."""
-
-    node: str
-    before: str
-    after: str
-    at: float
-
-
 def conditions_of(domain: Obj) -> list[Obj]:
     """Return the conditions in a ComputeDomain's status."""
     return list((domain.get("status") or {}).get("conditions") or ())
@@ -76,13 +66,3 @@ def conditions(domain: Obj, problems: Sequence[Problem], *, ready: bool, now: st
         "lastTransitionTime": now if current is None or changed else current["lastTransitionTime"],
     }
     return [*(one for one in found if one["type"] != CONDITION), entry]
-
-
-def address_edits(before: Obj, after: Obj, *, at: float) -> list[AddressEdit]:
-    """Return the entries of a clique whose address differs in its next version, which was seen at a time."""
-    addresses = {daemon["nodeName"]: daemon.get("ipAddress", "") for daemon in before.get("daemons") or ()}
-    return [
-        AddressEdit(daemon["nodeName"], addresses[daemon["nodeName"]], daemon.get("ipAddress", ""), at)
-        for daemon in after.get("daemons") or ()
-        if addresses.get(daemon["nodeName"], daemon.get("ipAddress", "")) != daemon.get("ipAddress", "")
-    ]

@@ -106,15 +106,20 @@ def _lines_of_help(call: ast.Call) -> set[int]:
     return {line for one in call.keywords if one.arg == "help" for line in _lines(one.value)} - taken
 
 
-def _lines_of_help_names(function: ast.FunctionDef) -> set[int]:
-    """Return the lines that assign a text to a name which the function reads as `help=NAME` only."""
-    helps = {
+def _values_of(keyword: str, tree: ast.AST) -> set[int]:
+    """Return the identities of the nodes that calls in a tree have as the value of a keyword."""
+    return {
         id(one.value)
-        for call in ast.walk(function)
+        for call in ast.walk(tree)
         if isinstance(call, ast.Call)
         for one in call.keywords
-        if one.arg == "help"
+        if one.arg == keyword
     }
+
+
+def _lines_of_help_names(function: ast.FunctionDef) -> set[int]:
+    """Return the lines that assign a text to a name which the function reads as `help=NAME` only."""
+    helps = _values_of("help", function)
     names = [one for one in ast.walk(function) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)]
     others = {one.id for one in names if id(one) not in helps}
     only = {one.id for one in names} - others
@@ -150,13 +155,7 @@ def _metavars(file: Path) -> Mapping[int, frozenset[str]]:
     """Return the texts in the source that are a `metavar` and nothing else, by line."""
     source = file.read_text()
     tree = ast.parse(source)
-    metavars = {
-        id(one.value)
-        for call in ast.walk(tree)
-        if isinstance(call, ast.Call)
-        for one in call.keywords
-        if one.arg == "metavar"
-    }
+    metavars = _values_of("metavar", tree)
     found: dict[int, set[str]] = {}
     others: dict[int, set[str]] = {}
     for node in ast.walk(tree):
