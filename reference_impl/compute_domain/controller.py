@@ -174,6 +174,8 @@ class ComputeDomainController:
     def _handle(self, key: Key) -> None:
         if key == _SWEEP:
             self.sweep()
+            if self._short:
+                self._count_nodes()
             for short in self._short.values():
                 self._loop.queue.add(short)
             self._loop.queue.add_after(key, _SWEEP_INTERVAL)
@@ -245,14 +247,18 @@ class ComputeDomainController:
     def report_too_few_nodes(self, domain: Obj) -> None:
         """Report a numNodes that is larger than the number of Nodes (rule NV-463)."""
         wanted = int(domain["spec"].get("numNodes") or 0)
-        # Listed only if the last list had too few, so that the work does not grow with domains times nodes.
-        if wanted > self._nodes_seen:
-            self._nodes_seen = len(self._client.list(NODES).items)
+        # Listed once for a domain for which the last list had too few, and then by sweeps only: the work does not grow
+        # with domains times nodes.
+        if wanted > self._nodes_seen and uid_of(domain) not in self._short:
+            self._count_nodes()
         if wanted > self._nodes_seen:
             self._short[uid_of(domain)] = key_of(domain)
             self.warn(domain, "TooFewNodes", f"numNodes is {wanted}, and the cluster has {self._nodes_seen} nodes")
         else:
             self._short.pop(uid_of(domain), None)
+
+    def _count_nodes(self) -> None:
+        self._nodes_seen = len(self._client.list(NODES).items)
 
     def report_indices(self, domain: Obj) -> None:
         """Report daemons of a clique that cannot have the indices in their entries (rule NV-464)."""

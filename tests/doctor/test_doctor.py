@@ -149,7 +149,7 @@ def test_permissions_are_listed_by_role_and_are_sufficient(
     words = ("--control-plane", jane(cluster, tmp_path), "--profile", "api")
     code, found, _ = ask(capsys, *words)
     assert code == ExitCode.TARGET_UNREACHABLE
-    assert "create, delete, patch namespaces" in found["Rights: harness"]["cause"]
+    assert "create, delete, get, patch namespaces" in found["Rights: harness"]["cause"]
     options = from_mapping({"control-plane": "kubeconfig", "profile": ["api"]}, where="test")
     admin = KubeClient(cluster.transport())
     for obj in roles.objects(options, roles.Subject("jane")):

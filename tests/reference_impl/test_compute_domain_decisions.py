@@ -119,7 +119,8 @@ def test_nodes_are_listed_only_if_the_last_list_had_too_few() -> None:
         return SimpleNamespace(items=[{}] * 3)
 
     controller = ComputeDomainController(SimpleNamespace(list=nodes), clock=RealClock())  # type: ignore[arg-type]
-    controller.warn = lambda _domain, reason, _message: warned.append(reason)  # type: ignore[method-assign]
+    event = SimpleNamespace(event=lambda _domain, _type, reason, _message: warned.append(reason))
+    controller._recorder = event  # type: ignore[assignment]
     for wanted in (2, 3, 1):
         controller.report_too_few_nodes(domain(wanted))
     assert (len(listed), warned) == (1, [])
