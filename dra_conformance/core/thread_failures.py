@@ -61,6 +61,8 @@ class ThreadFailures:
         error = arguments.exc_value
         if error is None or isinstance(error, SystemExit):
             return  # threading ignores SystemExit too; exc_value is None at interpreter shutdown only
+        if _is_of_closed_channel(error):
+            return
         thread = arguments.thread.name if arguments.thread is not None else "unknown"
         message = f"thread {thread}: {type(error).__name__}: {error}"
         if _raised_by_others(error) or (self.judged and is_raised_by(error, self.judged)):
@@ -83,6 +85,13 @@ def _is_in(module: str, package: str) -> bool:
 def _raised_by_others(error: BaseException) -> bool:
     """Whether a reference component or a mutant takes part in the call that failed."""
     return any(name.startswith(_OTHERS) for name in modules_of(error))
+
+
+def _is_of_closed_channel(error: BaseException) -> bool:
+    """Whether a thread of gRPC began to watch its channel after this was closed, which gRPC does not catch."""
+    if not isinstance(error, ValueError) or "Channel closed!" not in str(error):
+        return False
+    return all(_is_in(name, "grpc") or name == "threading" for name in modules_of(error))
 
 
 def modules_of(error: BaseException) -> list[str]:

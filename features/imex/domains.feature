@@ -165,9 +165,10 @@ Feature: The lifecycle of a ComputeDomain
 
   @NV-347
   Scenario: A controller that starts removes what domains left behind
-    Given a ComputeDomain "job" for 1 nodes
-    And node "n1"
+    # Before the ComputeDomain: a controller may show in its status that there are too few.
+    Given node "n1"
     And node "n2"
+    And a ComputeDomain "job" for 1 nodes
     And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n2" is set to $(uid:job)
     Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single

@@ -247,6 +247,9 @@ class ComputeDomainController:
     def report_too_few_nodes(self, domain: Obj) -> None:
         """Report a numNodes that is larger than the number of Nodes (rule NV-463)."""
         wanted = int(domain["spec"].get("numNodes") or 0)
+        # Whatever has an entry has a Node.
+        joined = sum(len(clique.get("daemons") or ()) for clique in self._cliques_of(domain))
+        self._nodes_seen = max(self._nodes_seen, joined)
         # Listed once for a domain for which the last list had too few, and then by sweeps only: the work does not grow
         # with domains times nodes.
         if wanted > self._nodes_seen and uid_of(domain) not in self._short:

@@ -55,6 +55,16 @@ SURVIVES = (
 )
 
 
+CLOSED = "def work():\n    raise ValueError('Cannot invoke RPC: Channel closed!')\n"
+
+
+@pytest.mark.parametrize(("module", "kept"), [("grpc._channel", 0), ("dra_conformance.kubelet.plugins", 1)])
+def test_a_thread_of_grpc_may_find_its_channel_closed(failures: ThreadFailures, module: str, kept: int) -> None:
+    """gRPC starts a thread for each watched channel, which the harness may close before the thread runs."""
+    run_in_thread(function_of(module, CLOSED), "Thread-24 (_run)")
+    assert len(failures.take()) == kept
+
+
 def test_an_exception_that_ends_a_thread_is_kept_once(failures: ThreadFailures) -> None:
     run_in_thread(function_of("dra_conformance.kubelet.pods", FAILS), "kubelet-n1-pods-0")
     (failure,) = failures.take()
