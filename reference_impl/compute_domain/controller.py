@@ -256,7 +256,8 @@ class ComputeDomainController:
             self._count_nodes()
         if wanted > self._nodes_seen:
             self._short[uid_of(domain)] = key_of(domain)
-            self.warn(domain, "TooFewNodes", f"numNodes is {wanted}, and the cluster has {self._nodes_seen} nodes")
+            # Without the number of Nodes: a message that changes is another event.
+            self.warn(domain, "TooFewNodes", f"numNodes is {wanted}, and the cluster has fewer nodes")
         else:
             self._short.pop(uid_of(domain), None)
 
