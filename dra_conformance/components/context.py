@@ -71,6 +71,15 @@ class RunContext(Protocol):
         """How programs under test are separated from this process."""
         ...
 
+    @property
+    def on_existing_cluster(self) -> bool:
+        """Whether the control plane is a cluster that other users have too."""
+        ...
+
+    def has_made_namespace(self, name: str) -> bool:
+        """Return whether this process has created a namespace on an existing cluster."""
+        ...
+
     def log_of(self, component: str) -> Path:
         """Return the file for the output of a component's program that all scenarios of this process use."""
         ...

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dra_api.objects import Obj
 from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.kubelet.kubelet import READY_MESSAGE
 
 _CDI_ROOTS = (Path("/etc/cdi"), Path("/var/run/cdi"))  # folders of container runtimes, in ascending priority
 
@@ -44,6 +45,28 @@ def find(socket: str, slices: Iterable[Obj], *, driver: str, node_name: str = ""
             hint="Is the driver running, and is this its socket in the kubelet's registration folder?",
         )
     return ExternalDriver(node_name or _node_of(slices, driver), path, _cdi_roots(path, cdi_root))
+
+
+def require_no_kubelet(name: str, node: Obj | None) -> None:
+    """Raise TargetUnreachable if another kubelet runs on the driver's node.
+
+    Two kubelets would run the same pods and prepare the same claims. A cluster sets a node to NotReady or Unknown less
+    than a minute after its kubelet has ended.
+
+    Arguments:
+        name: the name of the node.
+        node: the Node object; None if it does not exist.
+    """
+    status: Obj = (node or {}).get("status") or {}
+    # The harness's own kubelet does not report a version, and keeps that of the node's kubelet.
+    version = (status.get("nodeInfo") or {}).get("kubeletVersion")
+    ready = [one for one in status.get("conditions") or () if one.get("type") == "Ready" and one["status"] == "True"]
+    if version and any(one.get("message") != READY_MESSAGE for one in ready):
+        raise TargetUnreachable(
+            f"--driver socket: a kubelet ({version}) runs on the driver's node {name}, and the run needs its place",
+            hint="Stop its kubelet, and wait until the node is not Ready; start the kubelet again after the run. "
+            "`dra-conformance control-plane serve` makes a node for a driver on any machine.",
+        )
 
 
 def _node_of(slices: Iterable[Obj], driver: str) -> str:

@@ -113,11 +113,17 @@ class ScenarioNode:
                 cdi_roots=self.external_driver.cdi_roots if self.external_driver else None,
                 # A driver that runs already has published its slices; deleting them would be the harness's fault.
                 wipe_at_start=self.external_driver is None,
+                # Beside the driver the node has pods of its users.
+                serves=world.run.has_made_namespace if self._has_pods_of_others else None,
                 programs=self._programs() if self._simulates_mps else None,
                 shown_at=self._shown_at(),
                 labels={SCENARIO_LABEL: world.suffix},
                 negotiates_health=self._release() >= Version.parse("1.37"),
             )
+
+    @property
+    def _has_pods_of_others(self) -> bool:
+        return self.external_driver is not None and self.world.run.on_existing_cluster
 
     def _release(self) -> Version:
         """Return the release that the harness's own kubelet emulates: that of the control plane."""

@@ -20,6 +20,7 @@ from dra_api.client import ApiError, KubeClient
 from dra_api.clock import AdvanceableClock
 from dra_api.objects import (
     CLUSTER_ROLES,
+    NODES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
     Resource,
@@ -230,7 +231,9 @@ class Run:
             node_name=self.options.node_name,
             cdi_root=self.options.cdi_root,
         )
-        self._ledger.borrow(self.external_driver.node)
+        name = self.external_driver.node
+        external_driver.require_no_kubelet(name, self.observer.get(NODES, name))
+        self._ledger.borrow(name)
 
     def stop(self) -> None:
         """Stop everything that was started, even if a part of it fails to stop; the report folder stays."""

@@ -8,7 +8,7 @@ through Unix sockets, as a real kubelet does, so it treats a reference driver li
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,6 +35,9 @@ from dra_conformance.kubelet.record import Log, recorder, silent
 from dra_conformance.kubelet.runtime import Programs, Runtime
 from dra_conformance.kubelet.topology import Topology
 
+READY_MESSAGE = "kubelet harness is ready"
+"""The message of the condition Ready that this kubelet writes."""
+
 
 class Kubelet:
     """One node.
@@ -54,6 +57,8 @@ class Kubelet:
         negotiates_health: handle health services as since 1.37 (rules DRA-573 to DRA-575). False: as a kubelet of 1.36,
             which knows only v1alpha1 and calls it whatever a driver announces.
         labels: additional labels of a Node object that it creates.
+        serves: on a node of others, whether it runs the pods of a namespace; all other pods and the node's address stay
+            as they are. None: the node is its own.
 
     `start` raises CheckpointCorrupt if the checkpoint cannot be read, and SettingsRefused for settings of the topology
     manager that do not fit the machine.
@@ -76,6 +81,7 @@ class Kubelet:
         shown_at: Mapping[Path, Path] | None = None,
         negotiates_health: bool = True,
         labels: Mapping[str, str] | None = None,
+        serves: Callable[[str], bool] | None = None,
     ) -> None:
         self.name = f"kubelet {node_name}"
         self.node_name = node_name
@@ -98,6 +104,7 @@ class Kubelet:
         self._shown_at = dict(shown_at or {})
         self._negotiates_health = negotiates_health
         self._labels = dict(labels or {})
+        self._serves = serves
         self._life_lock = threading.RLock()
         self._life: _Life | None = None
 
@@ -248,19 +255,21 @@ class Kubelet:
             "type": "Ready",
             "status": "True",
             "reason": "KubeletReady",
-            "message": "kubelet harness is ready",
+            "message": READY_MESSAGE,
             "lastHeartbeatTime": now,
             "lastTransitionTime": now,
         }
-        status: Obj = {
-            "conditions": [ready],
-            "addresses": [
-                {"type": "InternalIP", "address": HOST_IP},
-                {"type": "Hostname", "address": self.node_name},
-            ],
-        }
-        # A node that exists, such as that of an external driver, keeps its capacity.
-        if not (node.get("status") or {}).get("capacity"):
+        addresses = [
+            {"type": "InternalIP", "address": HOST_IP},
+            {"type": "Hostname", "address": self.node_name},
+        ]
+        found: Obj = node.get("status") or {}
+        status: Obj = {"conditions": [ready]}
+        # The address of an existing node, such as that of an external driver, is that of its own pods too: the API
+        # server and other programs of the node use it.
+        if self._serves is None or not found.get("addresses"):
+            status["addresses"] = addresses
+        if not found.get("capacity"):
             status |= {"capacity": resources, "allocatable": resources}
         # A strategic merge keeps the conditions of other components.
         self._client.patch(NODES, self.node_name, {"status": status}, kind="strategic", subresource="status")
@@ -328,6 +337,7 @@ class _Life:
             timing=timing,
             record=record,
             cdi_roots=kubelet.cdi_roots,
+            serves=kubelet._serves,
         )
         self.pod_resources: PodResourcesServer | None = None
         if self.devices is not None:

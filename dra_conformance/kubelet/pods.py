@@ -10,7 +10,7 @@ DRA-275 to DRA-277, DRA-280, DRA-295 to DRA-301.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,7 @@ class PodWorkers:
         health: reports of drivers on their devices.
         cdi_roots: folders with CDI specifications, lowest priority first.
         devices: allocates devices of device plugins; None if the kubelet serves none.
+        serves: whether it runs the pods of a namespace; None: of all.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class PodWorkers:
         timing: Timing,
         record: Record,
         cdi_roots: Sequence[Path],
+        serves: Callable[[str], bool] | None = None,
     ) -> None:
         self._client = client
         self._clock = clock
@@ -101,6 +103,7 @@ class PodWorkers:
         self._timing = timing
         self._record = record
         self._cdi_roots = tuple(cdi_roots)
+        self._serves = serves
         self._queue: WorkQueue[str] = WorkQueue(clock, base_delay=timing.pod_backoff, max_delay=timing.pod_backoff_max)
         self._informer = Informer(client, PODS, clock=clock, field_selector=f"spec.nodeName={node}")
         self._informer.on_change(self._on_pod)
@@ -242,6 +245,8 @@ class PodWorkers:
 
     def _on_pod(self, change: Change) -> None:
         pod = change.object
+        if self._serves is not None and not self._serves(pod["metadata"]["namespace"]):
+            return
         with self._lock:
             if change.type == "DELETED":
                 self._pods.pop(uid_of(pod), None)

@@ -132,7 +132,8 @@ def free_results(world: World, alias: str, count: int, *, request: str = "gpu", 
 
     A device that allows multiple allocations is allocated as a scheduler does it for a request without an amount: a
     share of all that it has, or of what its policy says. `exclusive` leaves out such devices. GPUs for pass-through are
-    always left out: they are other names of GPUs in the list.
+    always left out: they are other names of GPUs in the list. Whole GPUs come before MIG devices, which do not permit
+    all that GPUs do, except in the profile driver-mig; in the profile driver-gpu there are no MIG devices.
 
     Raises Untestable if the driver has fewer than `count`, and NotApplicable if all of its devices are left out.
     """
@@ -144,16 +145,22 @@ def free_results(world: World, alias: str, count: int, *, request: str = "gpu", 
         for claim in world.client.list(RESOURCE_CLAIMS).items  # not the observer, which may lag
         for result in results_of(claim)
     }
-    results = []
+    profiles = world.scenario.tags.profiles
+    results: list[Obj] = []
+    mig: list[Obj] = []
     for obj in node.slices():
         for device in obj["spec"].get("devices") or ():
             entry = (obj["spec"]["driver"], obj["spec"]["pool"]["name"], device["name"])
+            partial = _kind_of_gpu(entry[0], device) not in ("", "gpu")
+            if partial and "driver-gpu" in profiles:
+                continue
             # The claims of these steps tolerate no taint, so no scheduler would allocate a tainted device to them.
             if entry in held or device.get("taints") or passed_through(entry[0], device):
                 continue
             if not (exclusive and device.get("allowMultipleAllocations")):
                 result = {"request": request, "driver": entry[0], "pool": entry[1], "device": entry[2]}
-                results.append({**result, **share_of(device)})
+                (mig if partial and "driver-mig" not in profiles else results).append({**result, **share_of(device)})
+    results += mig
     if len(results) < count:
         raise Untestable(f"the scenario needs {count} free devices on {alias}; the driver has {len(results)}")
     return results[:count]
@@ -170,8 +177,13 @@ def share_of(device: Obj) -> Obj:
 
 def passed_through(driver: str, device: Obj) -> bool:
     """Return whether a device is a GPU of gpu.nvidia.com for pass-through."""
+    return _kind_of_gpu(driver, device) == "vfio"
+
+
+def _kind_of_gpu(driver: str, device: Obj) -> str:
+    """Return the type of a device of gpu.nvidia.com: gpu, mig or vfio; nothing for another driver's."""
     kind = (device.get("attributes") or {}).get("type") or {}
-    return driver == GPU_DRIVER and kind.get("string") == "vfio"
+    return str(kind.get("string", "")) if driver == GPU_DRIVER else ""
 
 
 def driver_class(world: World) -> str:

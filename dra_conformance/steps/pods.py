@@ -63,6 +63,8 @@ def pod_object(
         spec["schedulerName"] = scheduler
     if scheduler != BY_HAND and _shares_cluster(world):
         spec["nodeSelector"] = {SCENARIO_LABEL: world.suffix}
+    elif scheduler != BY_HAND and world.run.external_driver is not None:
+        spec["affinity"] = {"nodeAffinity": _beside(world, world.run.external_driver.node)}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -76,9 +78,19 @@ def _shares_cluster(world: World) -> bool:
 
     A pod without claims fits on each of them, and so does one whose claims are for devices of all nodes.
 
-    The nodes of a driver that runs already have no label of the scenario.
+    The node of a driver that runs already has no label of the scenario; see `_beside`.
     """
     return world.run.on_existing_cluster and world.run.external_driver is None
+
+
+def _beside(world: World, node: str) -> Obj:
+    """Return the affinity to the node of a driver that runs already, and to the scenario's own nodes.
+
+    The cluster may have other nodes with devices of that driver.
+    """
+    own = {"matchExpressions": [{"key": SCENARIO_LABEL, "operator": "In", "values": [world.suffix]}]}
+    its = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [its, own]}}
 
 
 def _for_scheduler(world: World, scheduler: str) -> Obj:

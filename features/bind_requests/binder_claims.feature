@@ -74,8 +74,8 @@ Feature: The binder writes claims
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "foreign" for 1 of "accelerator"
-    And a ResourceClaimTemplate "one" for 1 of "accelerator"
-    And a pod "train" using template "one"
+    # Without a template, no claim controller of the cluster makes another claim.
+    And a pod "train" using template "unused"
     And "status.resourceClaimStatuses" of the Pod "train" is set to [{name: gpu, resourceClaimName: foreign}]
     When a BindRequest "train" of pod "train" to "n1" giving claim "gpu" the devices "dev-1" is created
     Then BindRequest "train" fails with a reason
@@ -87,8 +87,8 @@ Feature: The binder writes claims
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "mine" for 1 of "accelerator"
-    And a ResourceClaimTemplate "one" for 1 of "accelerator"
-    And a pod "train" using template "one"
+    # Without a template, no claim controller of the cluster makes another claim.
+    And a pod "train" using template "unused"
     And "status.resourceClaimStatuses" of the Pod "train" is set to [{name: gpu}]
     When a BindRequest "train" of pod "train" to "n1" is created
     Then pod "train" is bound to "n1"

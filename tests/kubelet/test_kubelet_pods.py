@@ -404,3 +404,21 @@ def test_a_pod_that_has_ended_leaves_its_cpu_to_others(node: World) -> None:
     node.wait_phase("first", "Succeeded")
     pod_with_all_cpu("late")
     node.wait_phase("late", "Running")
+
+
+def test_on_a_node_of_others_only_pods_of_its_namespaces_run(world: World) -> None:
+    address = [{"type": "InternalIP", "address": "10.1.2.3"}]
+    capacity = {"cpu": "4", "pods": "10"}
+    status = {"addresses": address, "capacity": capacity, "allocatable": capacity}
+    world.api.put("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}, "status": status})
+    world.make(wipe_at_start=False, serves=lambda namespace: namespace == "default").start()
+    node = world.api.get("nodes", NODE)
+    assert node is not None
+    assert node["status"]["addresses"] == address
+    other = {"metadata": {"name": "proxy", "namespace": "kube-system", "uid": "uid-proxy"}}
+    spec = {"nodeName": NODE, "containers": [{"name": "main", "image": "i"}]}
+    world.api.put("pods", {"apiVersion": "v1", "kind": "Pod", **other, "spec": spec, "status": {"phase": "Pending"}})
+    running(world, "p")
+    found = world.api.get("pods", "proxy", "kube-system")
+    assert found is not None
+    assert found["status"] == {"phase": "Pending"}

@@ -14,6 +14,7 @@ from dra_conformance.control_plane.kind import KindControlPlane, programs
 from verification.docker_engine import place
 from verification.kind_cluster import (
     charts,
+    components,
     compute_domains,
     device_plugins,
     existing,
@@ -31,9 +32,20 @@ from verification.kind_cluster.engine import Engine
 
 COMPONENTS, NODE = "components.tar", "node.tar"
 START, SUBSET, ONLY = "--start-engine", "--ci", "--only"
-CHECKS = ("existing", "shards", "chart", "manifests", "nodes", "device-plugins", "compute-domains", "ctrl-c", "suite")
+CHECKS = (
+    "existing",
+    "shards",
+    "chart",
+    "manifests",
+    "nodes",
+    "device-plugins",
+    "compute-domains",
+    "components",
+    "ctrl-c",
+    "suite",
+)
 """In the order in which they run. `nodes`, `device-plugins` and `compute-domains` need `manifests`."""
-_ON_CLUSTER = CHECKS[:-2]
+_ON_CLUSTER = CHECKS[:-3]
 _OF_CI = ("manifests",)
 _LOADED = 300.0
 
@@ -55,6 +67,8 @@ def main(folder: Path, archives: Path, *, start_engine: bool = False, only: Coll
         wrong = 0
         if set(only) & set(_ON_CLUSTER):
             wrong += _on_cluster(image, folder, archives, only)
+        if "components" in only:
+            wrong += _look("components", lambda: components.look(image, folder, archives / COMPONENTS))
         if "ctrl-c" in only:
             wrong += _look("ctrl-c", lambda: interrupted.look(image, folder, archives))
         if "suite" in only:
