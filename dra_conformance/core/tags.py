@@ -56,6 +56,7 @@ NEEDS: tuple[str, ...] = (
     "compute-domain-plugin-flags",
     "device-plugin-flags",
     "kai",
+    "no-binder",
     "pod-groups",
     "queues",
     "direct-binding",

@@ -21,7 +21,7 @@ Feature: Gangs whose workers need a node each
       | 4     | 3     |
       | 18    | 17    |
 
-  @KAI-031b
+  @KAI-031b @needs:no-binder
   Scenario: A worker whose BindRequest fails is placed again beside the others
     Given nodes 1 to 4 with an IMEX channel each
     And a PodGroup "job" that needs 4 pods

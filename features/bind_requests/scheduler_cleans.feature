@@ -3,7 +3,7 @@ Feature: The scheduler cleans up failed BindRequests
   The binder sets the phase of a BindRequest and never deletes it. A scheduler that does not delete failed ones leaves
   its pod waiting for ever; one that deletes others binds a pod twice.
 
-  @KAI-070
+  @KAI-070 @needs:no-binder
   Scenario: A failed BindRequest is replaced
     Given node "n1"
     And a pod "plain" without claims

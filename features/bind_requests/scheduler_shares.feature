@@ -37,7 +37,7 @@ Feature: The scheduler gives pods shares of GPUs
     When a pod "third" that shares GPUs by {gpu-fraction: "0.5"} is created
     Then the BindRequests of pods "first, second, third" name 2 GPU groups
 
-  @KAI-382
+  @KAI-382 @needs:no-binder
   Scenario: The shares of a GPU are never more than the GPU
     Given node "n1" has {nvidia.com/gpu: 2} of a device plugin
     And a pod "first" that shares GPUs by {gpu-fraction: "0.6"}

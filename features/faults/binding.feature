@@ -87,22 +87,36 @@ Feature: A binder whose requests fail
       | status updates of ResourceClaim |
       | status updates of BindRequest   |
 
-  @KAI-460 @KAI-461 @profile:faults @needs:own-control-plane
-  Scenario Outline: A pod gets its volumes when the API server <does> the first updates of them
+  @KAI-460 @profile:faults @needs:own-control-plane
+  Scenario Outline: A pod gets its PersistentVolume when the API server <does> the first update of it
     Given a StorageClass "local" of provisioner "kubernetes.io/no-provisioner" with binding mode WaitForFirstConsumer
-    And a StorageClass "made" of provisioner "volumes.example.com" with binding mode WaitForFirstConsumer
     And node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "mine" for 1 of "accelerator"
     And a PersistentVolume "first" of StorageClass "local" on node "n1"
     And a PersistentVolumeClaim "data" of StorageClass "local"
-    And a PersistentVolumeClaim "model" of StorageClass "made"
-    And a pod "train" using claim "mine" and PersistentVolumeClaims "data, model"
+    And a pod "train" using claim "mine" and PersistentVolumeClaims "data"
     And the API server <does> the next 1 updates of PersistentVolume
+    When a BindRequest "train" of pod "train" to "n1" giving claim "mine" the devices "dev-0", with backoffLimit 20, is created
+    Then PersistentVolume "first" is reserved for PersistentVolumeClaim "data"
+
+    Examples:
+      | does                 |
+      | answers 503 to       |
+      | answers 409 to       |
+      | loses its answers to |
+
+  @KAI-461 @profile:faults @needs:own-control-plane
+  Scenario Outline: A volume is provisioned for a pod when the API server <does> the first update of its claim
+    Given a StorageClass "made" of provisioner "volumes.example.com" with binding mode WaitForFirstConsumer
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a PersistentVolumeClaim "model" of StorageClass "made"
+    And a pod "train" using claim "mine" and PersistentVolumeClaims "model"
     And the API server <does> the next 1 updates of PersistentVolumeClaim
     When a BindRequest "train" of pod "train" to "n1" giving claim "mine" the devices "dev-0", with backoffLimit 20, is created
-    Then PersistentVolume "first" is reserved for PersistentVolumeClaim "data" [KAI-460]
-    And the node "n1" is selected for PersistentVolumeClaim "model" [KAI-461]
+    Then the node "n1" is selected for PersistentVolumeClaim "model"
 
     Examples:
       | does                 |

@@ -427,6 +427,7 @@ def test_every_requirement_can_be_unmet() -> None:
     """A requirement that every target meets would have no effect."""
     hard = RunOptions(
         scheduler="reference:publish=direct",
+        binder="cluster",
         driver="socket:/x",
         driver_name="a.b",
         kubelet="cluster",

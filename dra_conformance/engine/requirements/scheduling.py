@@ -33,6 +33,14 @@ def kai(scenario: Scenario, target: Target) -> Unmet | None:
 
 
 @requirement
+def no_binder(scenario: Scenario, target: Target) -> Unmet | None:
+    """No binder: the scenario decides what becomes of BindRequests."""
+    if target.components["binder"].kind == "cluster":
+        return untestable("the scenario has no binder, and the binder of the cluster would act on its BindRequests")
+    return None
+
+
+@requirement
 def pod_groups(scenario: Scenario, target: Target) -> Unmet | None:
     """KAI's PodGroup API."""
     if "podgroups" in target.missing_apis:
