@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dra_api.client import AlreadyExists
 from dra_api.objects import (
     COMPUTE_DOMAIN_CLIQUES,
     COMPUTE_DOMAINS,
@@ -162,15 +160,7 @@ def _(patch: Patch) -> None:
 @mutant("taken-name-not-tried-again", rule="NV-329")
 def _(patch: Patch) -> None:
     """A ComputeDomain whose template name is taken is not tried again by itself."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def ensure(self: Any, resource: Any, wanted: Any, domain: Any) -> None:
-            with contextlib.suppress(AlreadyExists):
-                original(self, resource, wanted, domain)
-
-        return ensure
-
-    patch.wrap(f"{CONTROLLER}._ensure", make)
+    patch.replace(f"{CONTROLLER}._name_changed", lambda self, change: None)
 
 
 @mutant("template-of-user-deleted", rule="NV-330")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 from dra_api.client import AlreadyExists
-from dra_api.objects import namespace_of
+from dra_api.objects import DAEMON_SETS, key_of, namespace_of
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CONTROLLER, MEMBERSHIP, PREPARER
 from reference_impl.compute_domain.cliques import index_problems
+from reference_impl.compute_domain.controller import NameTakenError
 from reference_impl.compute_domain.membership import NotYetError, PermanentError
 from reference_impl.compute_domain.objects import domain_of
 from reference_impl.compute_domain.problems import Problem, conditions_of
@@ -27,7 +29,7 @@ def _(patch: Patch) -> None:
                 return
             try:
                 original(self, domain)
-            except AlreadyExists:
+            except NameTakenError:
                 self.given_up = {*given_up, uid}
 
         return ensure
@@ -137,12 +139,15 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def ensure(self: Any, resource: Any, wanted: Any, domain: Any) -> None:
-            try:
-                original(self, resource, wanted, domain)
-            except AlreadyExists:
-                there = self._client.get(resource, wanted["metadata"]["name"], wanted["metadata"]["namespace"])
-                if not domain_of(there):
-                    raise
+            name, namespace = wanted["metadata"]["name"], wanted["metadata"]["namespace"]
+            adopted: set[Any] = self.__dict__.setdefault("adopted", set())
+            if (domain["metadata"]["uid"], name) in adopted:
+                return
+            there = self._client.find(resource, name, namespace)
+            if there is not None and domain_of(there):
+                adopted.add((domain["metadata"]["uid"], name))
+                return
+            original(self, resource, wanted, domain)
 
         return ensure
 
@@ -176,6 +181,86 @@ def _(patch: Patch) -> None:
         return ensure
 
     patch.wrap(f"{CONTROLLER}._ensure", make)
+
+
+@mutant("taken-name-tried-every-few-seconds", rule="NV-471")
+def _(patch: Patch) -> None:
+    """A name that is taken is tried again every five seconds, as long as it is taken."""
+    patch.wrap(f"{CONTROLLER}._ensure", _tried_again(5.0))
+
+
+@mutant("taken-name-of-daemon-set-tried-again", rule="NV-471")
+def _(patch: Patch) -> None:
+    """Only the taken name of a DaemonSet is tried again, every ten seconds."""
+    patch.wrap(f"{CONTROLLER}._ensure", _tried_again(10.0, DAEMON_SETS))
+
+
+def _tried_again(seconds: float, *only: Any) -> Callable[..., Any]:
+    """Return a wrapper after which a taken name is tried again after so many seconds."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def ensure(self: Any, resource: Any, wanted: Any, domain: Any) -> None:
+            try:
+                original(self, resource, wanted, domain)
+            except NameTakenError:
+                if not only or resource in only:
+                    with contextlib.suppress(AlreadyExists):
+                        self._client.create(resource, wanted)
+                    self._loop.queue.add_after(key_of(domain), seconds)
+                raise
+
+        return ensure
+
+    return make
+
+
+@mutant("free-name-found-by-the-sweep", rule="NV-472")
+def _(patch: Patch) -> None:
+    """A name that is free again is seen by the sweep only."""
+    patch.replace(f"{CONTROLLER}._name_changed", lambda self, change: None)
+
+
+@mutant("free-name-of-daemons-found-by-the-sweep", rule="NV-472")
+def _(patch: Patch) -> None:
+    """Only the name of the workloads' template is watched."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def name_changed(self: Any, change: Any) -> None:
+            if namespace_of(change.object) != self._namespace:
+                original(self, change)
+
+        return name_changed
+
+    patch.wrap(f"{CONTROLLER}._name_changed", make)
+
+
+@mutant("free-name-of-daemon-template-not-watched", rule="NV-472b")
+def _(patch: Patch) -> None:
+    """The names of DaemonSets and of the workloads' templates are watched, and not those of the daemons' templates."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def name_changed(self: Any, change: Any) -> None:
+            if namespace_of(change.object) != self._namespace or "template" in change.object["spec"]:
+                original(self, change)
+
+        return name_changed
+
+    patch.wrap(f"{CONTROLLER}._name_changed", make)
+
+
+@mutant("daemon-set-stands-for-its-template", rule="NV-472b")
+def _(patch: Patch) -> None:
+    """A ComputeDomain that has its DaemonSet does not get the claim template of its daemons again."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def ensure_daemons(self: Any, domain: Any) -> None:
+            found = self._informers[DAEMON_SETS].list(self._namespace)
+            if not any(domain_of(one) == domain["metadata"]["uid"] for one in found):
+                original(self, domain)
+
+        return ensure_daemons
+
+    patch.wrap(f"{CONTROLLER}.ensure_daemons", make)
 
 
 @mutant("unknown-domain-without-its-id", rule="NV-462")

@@ -1,11 +1,23 @@
-"""Concurrent writers of ComputeDomains: what happens while a driver or a controller is about to write a Node."""
+"""Rivals of ComputeDomains: programs that write a Node at the same time, and objects that have a name they need."""
 
 from __future__ import annotations
 
-from dra_api.objects import COMPUTE_DOMAINS, NODES, name_of, namespace_of, uid_of
-from dra_conformance.engine.vocabulary import given
+import threading
+from dataclasses import dataclass, field
+
+from dra_api.objects import (
+    COMPUTE_DOMAINS,
+    DAEMON_SETS,
+    NODES,
+    RESOURCE_CLAIM_TEMPLATES,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from dra_conformance.core.events import ClockAdvanced
+from dra_conformance.engine.vocabulary import given, then
 from dra_conformance.engine.world import World
-from dra_conformance.faults import Aim
+from dra_conformance.faults import Aim, Call
 from dra_conformance.steps import faults
 from dra_conformance.steps.compute_domains import LABEL, domain
 
@@ -43,3 +55,47 @@ def _(world: World, name: str, node: str) -> None:
 
     aim = Aim.at("updates", NODES, components=("compute-domain-plugin",), namespace="", name=world.name(node))
     faults.before_request(world, aim.meets, delete)
+
+
+# -- names that are taken ----------------------------------------------------------------------------------------------
+
+_STEP = 10
+"""Seconds that pass at a time."""
+_SHOWN = 20
+_OWNED = {(resource.group, resource.plural) for resource in (DAEMON_SETS, RESOURCE_CLAIM_TEMPLATES)}
+
+
+@dataclass(slots=True)
+class CountedRequests:
+    """Requests of the ComputeDomain controller to create or change a claim template or a DaemonSet, as text."""
+
+    requests: list[str] = field(default_factory=list)
+
+
+@given("the requests of the ComputeDomain controller for claim templates and DaemonSets are counted")
+def _(world: World) -> None:
+    """Record its creations and updates of them in all namespaces until the scenario ends, whatever their answer is."""
+    counted = world.state(CountedRequests).requests
+
+    def hook(call: Call) -> None:
+        info = call.info
+        ours = call.component == "compute-domain-controller" and (info.group, info.resource) in _OWNED
+        if ours and info.verb in ("create", "update", "patch"):
+            counted.append(str(call))
+
+    world.cleanup.callback(world.run.fault_points.add(hook))
+
+
+@then("the ComputeDomain controller has made at most {count:d} of these requests after {seconds:d} seconds")
+def _(world: World, count: int, seconds: int) -> None:
+    """As many were counted, or fewer. Time passes in steps: in one jump all attempts would be one."""
+    if world.uses_real_time:
+        world.clock.wait(threading.Event(), seconds)
+    else:
+        for _step in range(seconds // _STEP):
+            world.pass_time(_STEP)
+        world.settle()
+    world.log.emit(ClockAdvanced(advanced=seconds))
+    counted = [*world.state(CountedRequests).requests]
+    observed = f"{len(counted)}: {', '.join(counted[:_SHOWN])}"
+    world.check(len(counted) <= count, "requests for taken names", expected=f"at most {count}", observed=observed)

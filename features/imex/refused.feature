@@ -66,6 +66,74 @@ Feature: ComputeDomains and claims that cannot work
     Then nothing is left of the ComputeDomain "other"
     And the ComputeDomain "rival" has a claim template for its workloads with allocationMode All
 
+  # An exponential backoff has few attempts in this time; a constant one of a few seconds has more.
+  @NV-471 @needs:faults @needs:virtual-clock
+  Scenario: The taken name of a claim template is not tried again and again
+    Given a DeviceClass "gpu" selecting 'true'
+    And a ResourceClaimTemplate "job-channel" for 1 of "gpu"
+    And a ComputeDomain "job" for 2 nodes
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    When 30 seconds pass
+    Given the requests of the ComputeDomain controller for claim templates and DaemonSets are counted
+    Then the ComputeDomain controller has made at most 8 of these requests after 120 seconds
+
+  @NV-471 @needs:faults @needs:virtual-clock
+  Scenario Outline: The taken name of a <kind> for daemons is not tried again and again
+    Given a ComputeDomain "job" for 2 nodes
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    Given the compute-domain-controller is stopped
+    And the <kind> for the daemons of ComputeDomain "job" is replaced by one of its name that belongs to none
+    When the compute-domain-controller is started
+    And a ComputeDomain "other" is created with {numNodes: 2, channel: {}}
+    Then the ComputeDomain "other" has a DaemonSet and a claim template for its daemons
+    When 30 seconds pass
+    Given the requests of the ComputeDomain controller for claim templates and DaemonSets are counted
+    Then the ComputeDomain controller has made at most 8 of these requests after 120 seconds
+
+    Examples:
+      | kind                  |
+      | DaemonSet             |
+      | ResourceClaimTemplate |
+
+  @NV-472
+  Scenario: A ComputeDomain gets its claim template when the one of a user that had the name is deleted
+    Given a DeviceClass "gpu" selecting 'true'
+    And a ResourceClaimTemplate "job-channel" for 1 of "gpu"
+    And a ComputeDomain "job" for 2 nodes
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    When 30 seconds pass
+    And the ResourceClaimTemplate "job-channel" is deleted
+    And 60 seconds pass
+    Then the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+
+  @NV-472
+  Scenario: A ComputeDomain gets its DaemonSet when the one that had the name is deleted
+    Given a ComputeDomain "job" for 2 nodes
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    Given the compute-domain-controller is stopped
+    And the DaemonSet for the daemons of ComputeDomain "job" is replaced by one of its name that belongs to none
+    When the compute-domain-controller is started
+    And a ComputeDomain "other" is created with {numNodes: 2, channel: {}}
+    Then the ComputeDomain "other" has a DaemonSet and a claim template for its daemons
+    When 30 seconds pass
+    And the DaemonSet that belongs to no ComputeDomain is deleted
+    And 60 seconds pass
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+
+  @NV-472b
+  Scenario: A ComputeDomain gets its claim template for daemons when the one that had the name is deleted
+    Given a ComputeDomain "job" for 2 nodes
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    Given the compute-domain-controller is stopped
+    And the ResourceClaimTemplate for the daemons of ComputeDomain "job" is replaced by one of its name that belongs to none
+    When the compute-domain-controller is started
+    And a ComputeDomain "other" is created with {numNodes: 2, channel: {}}
+    Then the ComputeDomain "other" has a DaemonSet and a claim template for its daemons
+    When 30 seconds pass
+    And the ResourceClaimTemplate that belongs to no ComputeDomain is deleted
+    And 60 seconds pass
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+
   @NV-463
   Scenario: A ComputeDomain for more nodes than there are gets an event
     Given node "n1"

@@ -1,8 +1,8 @@
 """The ComputeDomain controller: creates the objects of a domain, reports its status, and deletes the objects again.
 
-It watches ComputeDomains and everything that carries their label, and reconciles one domain at a time on one thread
-between `start` and `stop`. The objects belong to the domain and are deleted with it, in an order that a finalizer
-guards.
+It watches ComputeDomains, everything that carries their label, and what can have a name that a domain needs, and
+reconciles one domain at a time on one thread between `start` and `stop`. The objects belong to the domain and are
+deleted with it, in an order that a finalizer guards.
 
 Source: cmd/compute-domain-controller at 95932046; rules NV-145 to NV-155.
 """
@@ -61,6 +61,10 @@ _EVENT_INTERVAL = 600.0
 """Seconds after which a problem that lasts gets another event; API servers delete events after an hour."""
 
 
+class NameTakenError(Exception):
+    """An object that does not belong to a domain has a name that the domain needs."""
+
+
 class ComputeDomainController:
     """Reconciles ComputeDomains.
 
@@ -96,6 +100,8 @@ class ComputeDomainController:
         """How many Nodes the last list had."""
         self._short: dict[str, Key] = {}
         """Domains for which there are too few Nodes, by uid."""
+        self._taken: dict[str, Key] = {}
+        """Domains that need a name which another object has, by uid."""
         self._problems: list[Problem] = []
         """Problems that the domain has which is reconciled."""
         self._happened: dict[str, list[Problem]] = {}
@@ -108,8 +114,9 @@ class ComputeDomainController:
             COMPUTE_DOMAINS: self._informer(COMPUTE_DOMAINS),
             COMPUTE_DOMAIN_CLIQUES: self._informer(COMPUTE_DOMAIN_CLIQUES, namespace=namespace),
             PODS: self._informer(PODS, namespace=namespace, label_selector=DOMAIN_LABEL),
-            _TEMPLATES: self._informer(_TEMPLATES, label_selector=DOMAIN_LABEL),
-            DAEMON_SETS: self._informer(DAEMON_SETS, namespace=namespace, label_selector=DOMAIN_LABEL),
+            # Not by label: an object of a user can have a name that a domain needs, and its deletion frees the name.
+            _TEMPLATES: self._informer(_TEMPLATES),
+            DAEMON_SETS: self._informer(DAEMON_SETS, namespace=namespace),
         }
         self._edits = CliqueEdits(clock)
         # What the daemons of a former installation have.
@@ -122,6 +129,7 @@ class ComputeDomainController:
             for one in self._additional
         ]
         self._informers[COMPUTE_DOMAINS].add_index("uid", lambda domain: [uid_of(domain)])
+        self._informers[COMPUTE_DOMAINS].add_index("name", self._names_of)
         # Without these the work for each ComputeDomain would grow with the number of all.
         for resource in (COMPUTE_DOMAIN_CLIQUES, PODS):
             self._informers[resource].add_index("domain", lambda obj: [domain_of(obj)])
@@ -130,6 +138,8 @@ class ComputeDomainController:
             informer.add_index("domain", lambda obj: [domain_of(obj)])
             informer.on_change(self._related_changed)
         self._informers[COMPUTE_DOMAIN_CLIQUES].on_change(self._clique_changed)
+        for resource in _OWNED:
+            self._informers[resource].on_change(self._name_changed)
         for resource, informer in self._informers.items():
             informer.on_change(self._domain_changed if resource == COMPUTE_DOMAINS else self._related_changed)
         # One worker: the steps of a domain follow each other, and a sweep sees no half-made domain.
@@ -165,6 +175,19 @@ class ComputeDomainController:
         for domain in self._informers[COMPUTE_DOMAINS].by_index("uid", domain_of(change.object)):
             self._loop.queue.add(key_of(domain))
 
+    def _names_of(self, domain: Obj) -> list[str]:
+        """Return namespace and name of each template and DaemonSet that a domain needs."""
+        daemons = f"{self._namespace}/{objects.daemon_name(uid_of(domain))}"
+        # NVIDIA's CRD admits a domain without a spec.
+        workloads = [objects.workload_template_name(domain)] if domain.get("spec") else []
+        return [daemons, *(f"{namespace_of(domain)}/{name}" for name in workloads)]
+
+    def _name_changed(self, change: Change) -> None:
+        for domain in self._informers[COMPUTE_DOMAINS].by_index("name", shown(change.object)):
+            # Its own objects wake a domain in any case.
+            if uid_of(domain) != domain_of(change.object):
+                self._loop.queue.add(key_of(domain))
+
     def _clique_changed(self, change: Change) -> None:
         # Here and not at the reconciliation: a daemon may have corrected the clique by then.
         for domain in self._informers[COMPUTE_DOMAINS].by_index("uid", domain_of(change.object)):
@@ -176,8 +199,8 @@ class ComputeDomainController:
             self.sweep()
             if self._short:
                 self._count_nodes()
-            for short in self._short.values():
-                self._loop.queue.add(short)
+            for waiting in (*self._short.values(), *self._taken.values()):
+                self._loop.queue.add(waiting)
             self._loop.queue.add_after(key, _SWEEP_INTERVAL)
         elif (domain := self._informers[COMPUTE_DOMAINS].get(key[1], key[0])) is not None:
             self.reconcile(domain)
@@ -195,10 +218,12 @@ class ComputeDomainController:
             if not self._host_managed:
                 self.ensure_daemons(domain)
             self.ensure_workload_template(domain)
-        except AlreadyExists:
-            # Its user can free the name; the next attempt comes in any case.
+        except NameTakenError:
+            # No further attempt: the change that frees the name wakes the domain (rules NV-471, NV-472).
+            self._taken[uid_of(domain)] = key_of(domain)
             self.report_conditions(domain)
-            raise
+            return
+        self._taken.pop(uid_of(domain), None)
         self.remove_dead_entries(domain)
         self.report_edits(domain)
         self.report_indices(domain)
@@ -225,18 +250,17 @@ class ComputeDomainController:
 
     def _ensure(self, resource: Resource, wanted: Obj, domain: Obj) -> None:
         informer = self._informers[resource]
-        found = informer.get(name_of(wanted), namespace_of(wanted))
-        # One of a former domain of this name may be deleted already, which the informer has not received yet.
-        if found is not None and domain_of(found) == uid_of(domain):
-            return
-        try:
-            informer.assume(self._client.create(resource, wanted))
-        except AlreadyExists:
-            there = self._client.get(resource, name_of(wanted), namespace_of(wanted))
-            # This domain's own object: the informer has not received it yet. Otherwise the domain is tried again.
-            if domain_of(there) != uid_of(domain):
-                self.report_taken_name(domain, resource, there)
-                raise
+        there = informer.get(name_of(wanted), namespace_of(wanted))
+        if there is None:
+            try:
+                informer.assume(self._client.create(resource, wanted))
+                return
+            except AlreadyExists:
+                # The informer has not received it yet. When it does, the domain is reconciled again.
+                there = self._client.get(resource, name_of(wanted), namespace_of(wanted))
+        if domain_of(there) != uid_of(domain):
+            self.report_taken_name(domain, resource, there)
+            raise NameTakenError(f"{resource.kind} {shown(there)} does not belong to ComputeDomain {shown(domain)}")
 
     def report_taken_name(self, domain: Obj, resource: Resource, there: Obj) -> None:
         """Report a name that is taken for longer than the deletion of a former domain lasts (rule NV-447)."""
@@ -369,7 +393,7 @@ class ComputeDomainController:
 
     def tear_down(self, domain: Obj) -> None:
         """Remove everything that was made for a domain, then its finalizer (rule NV-153)."""
-        for known in (self._short, self._happened, self._reported):
+        for known in (self._short, self._taken, self._happened, self._reported):
             known.pop(uid_of(domain), None)
         self._edits.forget(uid_of(domain))
         if not has_finalizer(domain):
