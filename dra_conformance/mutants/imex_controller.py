@@ -138,6 +138,57 @@ def _(patch: Patch) -> None:
     _rendered(patch, "daemon_set", change)
 
 
+@mutant("daemon-requests-processors", rule="NV-320")
+def _(patch: Patch) -> None:
+    """The daemon requests processor time, so that a node that is full gets none."""
+
+    def change(found: Any, domain: Any) -> None:
+        _container(found)["resources"]["requests"] = {"cpu": "1"}
+
+    _rendered(patch, "daemon_set", change)
+
+
+@mutant("daemon-in-the-network-of-the-host", rule="NV-320")
+def _(patch: Patch) -> None:
+    """The daemons of a node share its network, so that they have one address."""
+
+    def change(found: Any, domain: Any) -> None:
+        found["spec"]["template"]["spec"]["hostNetwork"] = True
+
+    _rendered(patch, "daemon_set", change)
+
+
+@mutant("daemon-checked-after-a-delay", rule="NV-322")
+def _(patch: Patch) -> None:
+    """The startup probe begins half a minute after the daemon."""
+
+    def change(found: Any, domain: Any) -> None:
+        _container(found)["startupProbe"]["initialDelaySeconds"] = 30
+
+    _rendered(patch, "daemon_set", change)
+
+
+@mutant("labels-of-the-domain-in-claims", rule="NV-320b")
+def _(patch: Patch) -> None:
+    """The claims of the workloads get the labels of their template."""
+
+    def change(found: Any, domain: Any) -> None:
+        found["spec"]["metadata"] = {"labels": dict(found["metadata"]["labels"])}
+
+    _rendered(patch, "workload_template", change)
+
+
+@mutant("daemon-template-with-a-selector", rule="NV-320b")
+def _(patch: Patch) -> None:
+    """The claim template of the daemons selects a device by its attributes as well."""
+
+    def change(found: Any, domain: Any) -> None:
+        selector = {"cel": {"expression": "device.attributes['compute-domain.nvidia.com'].id == 0"}}
+        _devices(found)["requests"][0]["exactly"]["selectors"] = [selector]
+
+    _rendered(patch, "daemon_template", change)
+
+
 @mutant("template-of-other-domain-adopted", rule="NV-329")
 def _(patch: Patch) -> None:
     """A template of any ComputeDomain under the name in the spec is taken for the own one."""

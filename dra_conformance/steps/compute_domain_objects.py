@@ -182,6 +182,41 @@ def _(world: World, name: str) -> None:
     world.eventually(f"daemons of ComputeDomain {name}", look, expected=wanted)
 
 
+def further_fields(template: Obj) -> Obj:
+    """Return what a claim template has beside the request and the configuration that a ComputeDomain needs."""
+    devices = template["spec"]["spec"]["devices"]
+    known = {"allocationMode", "count", "deviceClassName", "exactly", "name"}
+    of_requests = [
+        {key: value for key, value in {**one, **(one.get("exactly") or {})}.items() if value and key not in known}
+        for one in devices.get("requests") or ()
+    ]
+    inner = template["spec"].get("metadata") or {}
+    return {
+        "requests": of_requests,
+        "constraints": devices.get("constraints") or [],
+        "metadata of claims": {key: inner[key] for key in ("annotations", "labels") if inner.get(key)},
+    }
+
+
+@then('the claim templates of ComputeDomain "{name}" have nothing else')
+def _(world: World, name: str) -> None:
+    """Requests have a class and a count only, there are no constraints, and claims get no labels and annotations."""
+    owner = domain(world, name)
+    template_name = owner["spec"]["channel"]["resourceClaimTemplate"]["name"]
+    nothing: Obj = {"requests": [{}], "constraints": [], "metadata of claims": {}}
+    wanted = {"workloads": nothing, "daemons": nothing}
+
+    def look() -> Seen[dict[str, Any]]:
+        found = {
+            "workloads": world.client.find(RESOURCE_CLAIM_TEMPLATES, template_name, namespace_of(owner)),
+            "daemons": next(iter(daemon_objects(world, uid_of(owner))["ResourceClaimTemplate"]), None),
+        }
+        seen = {whose: further_fields(one) if one else None for whose, one in found.items()}
+        return seen == wanted, seen
+
+    world.eventually(f"further fields of the claim templates of ComputeDomain {name}", look, expected=wanted)
+
+
 @given('the DaemonSet of ComputeDomain "{name}" is removed by hand')
 def _(world: World, name: str) -> None:
     """Delete the DaemonSet of a domain together with its finalizers, as the cleanup of a run does."""
@@ -334,6 +369,7 @@ def program_fields(daemon_set: Obj) -> Obj:
     """Return program, environment and permissions of the pods of a DaemonSet; other variables are left out."""
     pod = daemon_set["spec"]["template"]["spec"]
     container = pod["containers"][0]
+    resources = container.get("resources") or {}
     command = [*(container.get("command") or ()), *(container.get("args") or ())]
     env = {
         one["name"]: one.get("value") or ((one.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath")
@@ -351,6 +387,8 @@ def program_fields(daemon_set: Obj) -> Obj:
         "command": [command[0], command[-1]] if command else [],
         "env": {name: env.get(name) for name in PROGRAM["env"]},
         "tolerations": sorted(tolerated),
+        "requests and limits": {key: found for key in ("requests", "limits") if (found := resources.get(key))},
+        "namespaces of the host": [key for key in ("hostIPC", "hostNetwork", "hostPID") if pod.get(key)],
     }
 
 
@@ -368,25 +406,29 @@ PROGRAM: Obj = {
         "POD_UID": "metadata.uid",
     },
     "tolerations": ["NoExecute", "NoSchedule", "PreferNoSchedule"],
+    "requests and limits": {},
+    "namespaces of the host": [],
 }
 
 
 def probe_fields(daemon_set: Obj) -> Obj:
-    """Return the command and the times of each probe of a DaemonSet's pods."""
+    """Return the command, the times and the thresholds of each probe of a DaemonSet's pods."""
     container = daemon_set["spec"]["template"]["spec"]["containers"][0]
     found = {}
     for name in PROBES:
         probe = container.get(name) or {}
         command = (probe.get("exec") or {}).get("command") or ["", ""]
         times = [probe.get(key) for key in ("periodSeconds", "failureThreshold", "timeoutSeconds")]
-        found[name] = [command[0], command[-1], *times]
+        # The emulated API server sets no defaults in DaemonSets.
+        defaults = [probe.get("initialDelaySeconds") or 0, probe.get("successThreshold") or 1]
+        found[name] = [command[0], command[-1], *times, *defaults]
     return found
 
 
 PROBES: Obj = {
-    "startupProbe": [DAEMON, "check", 1, 1200, 10],
-    "livenessProbe": [DAEMON, "check", 60, 20, 10],
-    "readinessProbe": [DAEMON, "check", 10, 1, 10],
+    "startupProbe": [DAEMON, "check", 1, 1200, 10, 0, 1],
+    "livenessProbe": [DAEMON, "check", 60, 20, 10, 0, 1],
+    "readinessProbe": [DAEMON, "check", 10, 1, 10, 0, 1],
 }
 
 

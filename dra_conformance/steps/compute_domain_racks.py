@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dra_api.client import NotFound
-from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, NODES, PODS, Obj, name_of, uid_of
+from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, NODES, PODS, Obj, meta, name_of, uid_of
+from dra_conformance.components.node import DOMAIN_DRIVER
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.compute_domains import LABEL, domain
+from dra_conformance.steps.driver_claims import CONFIG_API
 from dra_conformance.steps.imex import (
     call_prepare,
     check_prepared,
@@ -23,6 +25,7 @@ from dra_conformance.steps.imex import (
     run_domain_driver,
 )
 from dra_conformance.steps.pods import by_template, create_pod, pod_object, scheduler_of
+from dra_conformance.steps.references import claims_made_for, requests_of
 
 
 @dataclass(slots=True)
@@ -117,6 +120,95 @@ def create_worker(world: World, name: str, number: str) -> None:
     pod = pod_object(world, f"worker-{number}", [reference], scheduler=scheduler_of(world))
     pod["spec"]["nodeSelector"] = {"kubernetes.io/hostname": world.name(f"node-{number}")}
     create_pod(world, pod)
+
+
+# -- the documented example --------------------------------------------------------------------------------------------
+
+DOCUMENTED = ("podName", "selectedNode", "receivedResourceType", "receivedGPU", "resourceClaimAllocations")
+"""The fields that the spec of the documented BindRequest has."""
+
+
+def documented_allocation(node: str, domain_uid: str) -> Obj:
+    """Return the allocation of the documented example for a channel of a ComputeDomain on a node, as a whole."""
+    parameters = {
+        "apiVersion": CONFIG_API,
+        "kind": "ComputeDomainChannelConfig",
+        "domainID": domain_uid,
+        "allocationMode": "Single",
+    }
+    config = {
+        "source": "FromClaim",
+        "requests": ["channel"],
+        "opaque": {"driver": DOMAIN_DRIVER, "parameters": parameters},
+    }
+    result = {"request": "channel", "driver": DOMAIN_DRIVER, "pool": node, "device": "channel-0"}
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
+    return {
+        "devices": {"results": [result], "config": [config]},
+        "nodeSelector": {"nodeSelectorTerms": terms},
+    }
+
+
+@then('the BindRequests of the workers on {count:d} nodes are those of the example, for ComputeDomain "{name}"')
+def _(world: World, count: int, name: str) -> None:
+    """Each has the owner, the node, the allocation and the status of the documented one, and no field that it lacks.
+
+    The share of GPUs of device plugins (`receivedGPU`) is left out: these workers have none.
+    """
+    uid = uid_of(domain(world, name))
+    for number in range(1, count + 1):
+        pod, node = f"worker-{number}", world.name(f"node-{number}")
+        found_pod = world.client.get(PODS, pod, world.namespace)
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": name_of(found_pod), "uid": uid_of(found_pod)}
+        wanted = {
+            "ownerReferences": [owner],
+            "podName": name_of(found_pod),
+            "selectedNode": node,
+            "resourceClaimAllocations": [{"name": "channel", "allocation": documented_allocation(node, uid)}],
+            "further fields": [],
+            "status": {"phase": "Succeeded"},
+        }
+
+        def look(pod: str = pod, wanted: Obj = wanted) -> Seen[Obj]:
+            requests = requests_of(world, pod)
+            if len(requests) != 1:
+                return False, {"BindRequests": [name_of(one) for one in requests]}
+            spec = requests[0]["spec"]
+            seen = {
+                "ownerReferences": meta(requests[0]).get("ownerReferences") or [],
+                **{key: spec.get(key) for key in ("podName", "selectedNode")},
+                "resourceClaimAllocations": [_without_time(one) for one in spec.get("resourceClaimAllocations") or ()],
+                "further fields": sorted(set(spec) - set(DOCUMENTED)),
+                "status": requests[0].get("status") or {},
+            }
+            return seen == wanted, seen
+
+        world.eventually(f"BindRequest of {pod}", look, expected=wanted)
+
+
+def _without_time(entry: Obj) -> Obj:
+    # A scheduler may add when it has allocated, which the documented example does not show.
+    allocation = {key: value for key, value in (entry.get("allocation") or {}).items() if key != "allocationTimestamp"}
+    return {**entry, "allocation": allocation}
+
+
+@then('the claims of the workers on {count:d} nodes are those of the example, for ComputeDomain "{name}"')
+def _(world: World, count: int, name: str) -> None:
+    """The only claim of each has the allocation of the documented one, and one reservation: for its pod."""
+    uid = uid_of(domain(world, name))
+    for number in range(1, count + 1):
+        pod, node = f"worker-{number}", world.name(f"node-{number}")
+        found_pod = world.client.get(PODS, pod, world.namespace)
+        user = {"resource": "pods", "name": name_of(found_pod), "uid": uid_of(found_pod)}
+        wanted = [{"allocation": documented_allocation(node, uid), "reservedFor": [user]}]
+
+        def look(pod: str = pod, wanted: list[Obj] = wanted) -> Seen[list[Obj]]:
+            claims = [claim.get("status") or {} for claim in claims_made_for(world, pod)]
+            seen = [{**_without_time(one), "reservedFor": one.get("reservedFor") or []} for one in claims]
+            shown = [{key: one[key] for key in ("allocation", "reservedFor")} for one in seen]
+            return shown == wanted, shown
+
+        world.eventually(f"claim of {pod}", look, expected=wanted)
 
 
 @when('node "{node}" is lost with its pods')

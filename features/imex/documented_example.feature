@@ -49,7 +49,7 @@ Feature: The documented example of IMEX channels, from its ComputeDomain to the 
     Given pod "gpu-imex-pod" has its claim "channel"
     Then the ResourceClaim "channel" has "metadata.finalizers" [resource.kubernetes.io/delete-protection]
 
-  @NV-163 @NV-166 @component:driver @needs:gpu-driver
+  @KAI-236 @KAI-237 @NV-163 @NV-166 @component:driver @needs:gpu-driver
   Scenario: A pod gets a GPU beside its channel, each of its own driver
     Given the DeviceClass of IMEX channels
     And node "n1" running the driver on the GPUs of "gb200-nvl72-node"
@@ -57,27 +57,50 @@ Feature: The documented example of IMEX channels, from its ComputeDomain to the 
     And a DeviceClass "accelerator" selecting 'device.driver == "$(driver)"'
     And a ResourceClaimTemplate "gpu" for 1 of "accelerator"
     And the IMEX daemons of ComputeDomains are simulated
-    And a ComputeDomain "job" for 1 nodes
+    When a ComputeDomain "job" is created with {numNodes: 1, channel: {resourceClaimTemplate: {name: job-channel}}}
     Given a pod "rank" using template "gpu, job-channel" as "gpu, channel"
     Then pod "rank" reaches phase Running [NV-163]
     And of the device nodes "*imex*", container "main" of pod "rank" on "n1" has only "*/channel0" [NV-163]
     And of the device nodes "/dev/nvidia[0-9]", container "main" of pod "rank" on "n1" has only "/dev/nvidia[0-9]" [NV-163]
+    Given pod "rank" has its claim "rank-gpu" for entry "gpu"
+    And pod "rank" has its claim "rank-channel" for entry "channel"
+    # The scheduler chooses the GPU, whose name and configuration are those of its driver.
+    Then the BindRequest of pod "rank" has: [KAI-236]
+      | field                                                                           | value                                                       |
+      | metadata.ownerReferences                                                        | [{apiVersion: v1, kind: Pod, name: rank, uid: $(uid:rank)}] |
+      | spec.podName                                                                    | rank                                                        |
+      | spec.selectedNode                                                               | $(node:n1)                                                  |
+      | spec.resourceClaimAllocations[name=gpu][*].allocation.devices.results[*].driver | [[$(driver)]]                                               |
+      | spec.resourceClaimAllocations[name=channel][*].allocation                       | [{devices: {results: [{request: channel, driver: compute-domain.nvidia.com, pool: $(node:n1), device: channel-0}], config: [{source: FromClaim, requests: [channel], opaque: {driver: compute-domain.nvidia.com, parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainChannelConfig, domainID: $(uid:job), allocationMode: Single}}}]}, nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}}] |
+      | status                                                                          | {phase: Succeeded}                                          |
+    And the BindRequest of pod "rank" has "spec.resourceClaimAllocations[*].name" in any order [gpu, channel] [KAI-236]
+    And claim "rank-gpu" has the allocation of entry "gpu" in the BindRequest of pod "rank" [KAI-237]
+    And claim "rank-channel" has the allocation of entry "channel" in the BindRequest of pod "rank" [KAI-237]
+    And the ResourceClaim "rank-gpu" has "status.reservedFor" [{resource: pods, name: rank, uid: $(uid:rank)}] [KAI-237]
+    And the ResourceClaim "rank-channel" has "status.reservedFor" [{resource: pods, name: rank, uid: $(uid:rank)}] [KAI-237]
     When pod "rank" is deleted
-    Then the ComputeDomain label of node "n1" becomes "none" [NV-166]
+    Then the ResourceClaim "rank-gpu" is gone [KAI-237]
+    And the ResourceClaim "rank-channel" is gone [KAI-237]
+    And the BindRequest of pod "rank" is gone [KAI-236]
+    And the ComputeDomain label of node "n1" becomes "none" [NV-166]
 
-  @NV-423 @NV-350 @NV-166
+  @KAI-236 @KAI-237 @NV-423 @NV-350 @NV-166
   Scenario: Four workers of the example get a channel on a node each
     Given the DeviceClass of IMEX channels
     And 4 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And the IMEX daemons of ComputeDomains are simulated
     And a ComputeDomain "job" for 4 nodes
-    When pods "worker" 1 to 4 each using template "job-channel" are created
+    When a worker of ComputeDomain "job" is created for each of 4 nodes
     Then pod "worker-1" reaches phase Running [NV-423]
     And pod "worker-2" reaches phase Running [NV-423]
     And pod "worker-3" reaches phase Running [NV-423]
     And pod "worker-4" reaches phase Running [NV-423]
     And the ComputeDomain "job" has "status.status" Ready [NV-350]
     And the cliques of ComputeDomain "job" come to have the nodes "node-1, node-2, node-3, node-4" [NV-350]
+    And the BindRequests of the workers on 4 nodes are those of the example, for ComputeDomain "job" [KAI-236]
+    And the claims of the workers on 4 nodes are those of the example, for ComputeDomain "job" [KAI-237]
+    And of the device nodes "*imex*", container "main" of pod "worker-1" on "node-1" has only "/dev/nvidia-caps-imex-channels/channel0" [NV-423]
+    And of the device nodes "*imex*", container "main" of pod "worker-4" on "node-4" has only "/dev/nvidia-caps-imex-channels/channel0" [NV-423]
     When pod "worker-2" is deleted
     Then the ComputeDomain "job" has "status.status" NotReady [NV-350]
     When pod "worker-1" is deleted

@@ -22,6 +22,16 @@ Feature: The lifecycle of a ComputeDomain
     Then the DaemonSet of ComputeDomain "job" runs the daemon [NV-320]
     And the DaemonSet of ComputeDomain "job" probes the daemon [NV-322]
 
+  @NV-320b
+  Scenario Outline: The claim templates of a ComputeDomain with allocationMode <mode> request one device and nothing else
+    When a ComputeDomain "job" is created with {numNodes: 2, channel: {allocationMode: <mode>}}
+    Then the claim templates of ComputeDomain "job" have nothing else
+
+    Examples:
+      | mode   |
+      | Single |
+      | All    |
+
   @NV-321 @needs:compute-domain-flags
   Scenario: The daemons of a ComputeDomain get the feature gates of its controller
     Given the ComputeDomain controller runs with "--feature-gates=CrashOnNVLinkFabricErrors=false"
