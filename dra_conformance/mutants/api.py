@@ -668,6 +668,24 @@ def _(patch: Patch) -> None:
     )
 
 
+def _pools_do_not_count(patch: Patch) -> None:
+    patch.wrap(
+        f"{_BASE}.dra.claim_status:device_key", lambda original: lambda entry: original({**entry, "pool": "any"})
+    )
+
+
+@mutant("status-of-a-device-of-another-pool", rule="DRA-091")
+def _(patch: Patch) -> None:
+    """A device status needs an allocated device of its name, of whatever pool."""
+    _pools_do_not_count(patch)
+
+
+@mutant("one-status-for-devices-of-two-pools", rule="DRA-092")
+def _(patch: Patch) -> None:
+    """Statuses of devices of one name in two pools are Duplicate."""
+    _pools_do_not_count(patch)
+
+
 @mutant("device-status-outlives-allocation", rule="DRA-094")
 def _(patch: Patch) -> None:
     """The device status outlives the allocation."""

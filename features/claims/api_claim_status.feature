@@ -182,6 +182,7 @@ Feature: API validation of the status of ResourceClaims
       | what                                 | path           | value                                                                                                    | reason  | field             |
       | a status of a device of another claim | status.devices | [{driver: d.test, pool: p, device: e}]                                                           | Invalid | status.devices[0] |
       | a status of another driver           | status.devices | [{driver: x.test, pool: p, device: d}]                                                            | Invalid | status.devices[0] |
+      | a status of a device of that name in another pool | status.devices | [{driver: d.test, pool: q, device: d}]                                             | Invalid | status.devices[0] |
 
     @DRA-091 @gate:DRAConsumableCapacity
     Examples: the device status is about allocated shares
@@ -232,6 +233,15 @@ Feature: API validation of the status of ResourceClaims
     And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
     When its status "status.devices" is updated to [{driver: d.test, pool: p, device: d, data: {a: 1}}]
     Then its "status.devices" reads [{driver: d.test, pool: p, device: d, data: {a: 1}}]
+
+  @DRA-092
+  Scenario: Devices of one name in two pools have a status each
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}, {request: r, driver: d.test, pool: q, device: d}]}}
+    When its status "status.devices" is updated to [{driver: d.test, pool: p, device: d, data: {a: 1}}, {driver: d.test, pool: q, device: d, data: {a: 2}}]
+    Then its "status.devices[pool=p][0].data.a" reads 1
+    And its "status.devices[pool=q][0].data.a" reads 2
 
   @DRA-094
   Scenario: Deallocating a claim clears its device status
