@@ -35,7 +35,7 @@ from dra_api.rpc.device_plugin import (
     Registration,
     register,
 )
-from dra_api.rpc.health_feed import Feed
+from dra_api.rpc.health_feed import Feed, Subscription
 
 REGISTER_SECONDS = 20.0
 """Seconds that the plugin waits for the kubelet's answer to Register."""
@@ -77,6 +77,25 @@ class Behaviour:
     shared_name: str = ""
 
 
+class _Stream:
+    """The lists of one ListAndWatch stream. `ended` is called when either side has ended it, once or more."""
+
+    def __init__(self, lists: Subscription[PluginDevice], ended: Callable[[_Stream], None]) -> None:
+        self._lists = lists
+        self._ended = ended
+
+    def __iter__(self) -> Iterator[Sequence[PluginDevice]]:
+        return self
+
+    def __next__(self) -> Sequence[PluginDevice]:
+        return next(self._lists)
+
+    def close(self) -> None:
+        """End the stream. The server calls this when the call is over."""
+        self._lists.close()
+        self._ended(self)
+
+
 class ScriptedDevicePlugin:
     """One device plugin on one node.
 
@@ -116,6 +135,7 @@ class ScriptedDevicePlugin:
         self._clock = clock
         self._poke = poke
         self._feed: Feed[PluginDevice] = Feed()
+        self._streams: set[_Stream] = set()
         self._lock = threading.Lock()
         self._server: DevicePluginServer | None = None
 
@@ -123,6 +143,12 @@ class ScriptedDevicePlugin:
     def endpoint(self) -> str:
         """The name of the plugin's socket."""
         return f"{self.alias}.sock"
+
+    @property
+    def open_streams(self) -> int:
+        """The number of ListAndWatch streams that neither side has ended."""
+        with self._lock:
+            return len(self._streams)
 
     @property
     def variable(self) -> str:
@@ -215,7 +241,15 @@ class ScriptedDevicePlugin:
     def watch_devices(self) -> Iterator[Sequence[PluginDevice]]:
         """Yield the list now, and after every change."""
         self._note(Call("ListAndWatch"))
-        return self._feed.watch()
+        stream = _Stream(self._feed.watch(), self._forget)
+        with self._lock:
+            self._streams.add(stream)
+        return stream
+
+    def _forget(self, stream: _Stream) -> None:
+        with self._lock:
+            self._streams.discard(stream)
+        self._poke()
 
     def allocate(self, containers: Sequence[Sequence[str]]) -> Sequence[ContainerAllocation]:
         """Return what each container gets: its ids in a variable, a device file, a mount and an annotation."""

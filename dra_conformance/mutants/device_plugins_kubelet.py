@@ -405,6 +405,12 @@ def _(patch: Patch) -> None:
 # -- restarts ----------------------------------------------------------------------------------------------------------
 
 
+@mutant("streams-outlive-the-kubelet", rule="DP-037b")
+def _(patch: Patch) -> None:
+    """A kubelet that stops leaves its connections to plugins as they are."""
+    patch.replace(f"{PLUGIN}.close", lambda self: None)
+
+
 @mutant("sockets-of-plugins-stay", rule="DP-038")
 def _(patch: Patch) -> None:
     """The folder of device plugins is left as it is."""

@@ -168,6 +168,21 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CDI}:validate_spec", make)
 
 
+@mutant("conflict-hides-the-rest-of-its-file", rule="DRA-271d")
+def _(patch: Patch) -> None:
+    """No device of a CDI specification is found if another specification declares one of them."""
+
+    def make(original: Any) -> Any:
+        def read(cls: Any, folders: Any) -> Any:
+            found = original(cls, folders)
+            hidden = {one.path for one in found.problems}
+            return replace(found, devices={name: d for name, d in found.devices.items() if d.spec.path not in hidden})
+
+        return read
+
+    patch.wrap(f"{REGISTRY}.read", make)
+
+
 @mutant("cdi-folders-of-one-priority", rule="DRA-271f")
 def _(patch: Patch) -> None:
     """Every CDI specification has the priority of the first folder."""

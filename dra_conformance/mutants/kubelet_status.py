@@ -44,6 +44,20 @@ def _(patch: Patch) -> None:
     patch.replace(f"{WRITER}.record_event", nothing)
 
 
+@mutant("event-for-every-failed-attempt", rule="DRA-265d")
+def _(patch: Patch) -> None:
+    """Each attempt to prepare claims that fails has an event of its own."""
+
+    def make(original: Any) -> Any:
+        def record(self: Any, pod: Any, written: Any, reason: str, message: str) -> None:
+            written.event = ""
+            original(self, pod, written, reason, message)
+
+        return record
+
+    patch.wrap(f"{WRITER}.record_event", make)
+
+
 @mutant("one-event-for-a-pod", rule="DRA-265c")
 def _(patch: Patch) -> None:
     """After the first event of a pod, other failures have none."""

@@ -315,6 +315,17 @@ def _(world: World, plugin: str, count: int, method: str) -> None:
     world.stays(f"{method} calls of {plugin}", look, expected=f"{count} calls")
 
 
+@then('the scripted device plugin "{plugin}" has {count:d} open ListAndWatch streams')
+def _(world: World, plugin: str, count: int) -> None:
+    """The plugin comes to have so many streams that neither side has ended."""
+
+    def look() -> Seen[int]:
+        seen = plugin_of(world, plugin).open_streams
+        return seen == count, seen
+
+    world.eventually(f"open ListAndWatch streams of {plugin}", look, expected=count)
+
+
 @then('every {method:word} call of the scripted device plugin "{plugin}" is for {count:d} devices of one container')
 def _(world: World, method: str, plugin: str, count: int) -> None:
     """Each request has one container with so many different devices of the plugin. There has to be a call."""

@@ -35,6 +35,20 @@ Feature: Devices of plugins over restarts of the kubelet
     When pod "c" with 1 of "example.com/gpu" is bound by hand to "n1"
     Then pod "c" is not admitted [DP-042]
 
+  @DP-037b
+  Scenario: A kubelet that stops ends the streams of its plugins
+    Given a scripted device plugin "nic" on "n1" with 1 devices of "example.com/nic"
+    Then the scripted device plugin "gpu" has 1 open ListAndWatch streams
+    And the scripted device plugin "nic" has 1 open ListAndWatch streams
+    When the kubelet of "n1" is stopped
+    Then the scripted device plugin "gpu" has 0 open ListAndWatch streams
+    And the scripted device plugin "nic" has 0 open ListAndWatch streams
+    # The one that registers again has one stream, and not that of the earlier kubelet too.
+    When a kubelet starts on "n1"
+    And the scripted device plugin "gpu" starts again
+    Then the scripted device plugin "gpu" has 1 open ListAndWatch streams
+    And the scripted device plugin "nic" has 0 open ListAndWatch streams
+
   @DP-043b @needs:virtual-clock
   Scenario: A resource whose plugin does not register after a restart is dropped after five minutes
     When the kubelet of "n1" is stopped

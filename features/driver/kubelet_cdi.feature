@@ -107,27 +107,36 @@ Feature: Containers get the edits of valid CDI specifications
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
     And a ResourceClaim "c" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "e" allocated to the scripted driver "sim" on "n1"
     And the scripted driver "sim" writes no CDI file for "a"
     And the scripted driver "sim" writes no CDI file for "b"
     And the scripted driver "sim" writes no CDI file for "c"
+    And the scripted driver "sim" writes no CDI file for "e"
     And the CDI file "a.yaml" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: a-gpu, containerEdits: {env: [A=1]}}]}
     And the CDI file "b.yml" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: b-gpu, containerEdits: {env: [B=1]}}]}
     And the CDI file "c.json" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: c-gpu, containerEdits: {env: [C=1]}}]}
-    And the CDI file "d.yaml" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: c-gpu, containerEdits: {env: [C=1]}}, {name: d-gpu, containerEdits: {env: [D=1]}}]}
+    And the CDI file "d.yaml" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: c-gpu, containerEdits: {env: [C=1]}}, {name: e-gpu, containerEdits: {env: [E=1]}}]}
     And the CDI file "broken.json" of the scripted driver "sim" is [
     And a pod "yaml" with the reserved claims "a"
     And a pod "yml" with the reserved claims "b"
     And a pod "twice" with the reserved claims "c"
+    And a pod "beside" with the reserved claims "e"
     When pod "yaml" is bound by hand to "n1"
     Then pod "yaml" reaches phase Running
     When pod "yml" is bound by hand to "n1"
     Then an event of pod "yml" says "dra.test/device=b-gpu"
     When pod "twice" is bound by hand to "n1"
     Then an event of pod "twice" says "dra.test/device=c-gpu"
+    # The other device of the file is declared once.
+    When pod "beside" is bound by hand to "n1"
+    Then pod "beside" reaches phase Running
+    And container "main" of pod "beside" on "n1" has:
+      | kind     | name | value |
+      | variable | E    | 1     |
     And pod "yml" does not run
     And pod "twice" does not run
     When the CDI file "b.json" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: b-gpu, containerEdits: {env: [B=1]}}]}
-    And the CDI file "d.yaml" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: d-gpu, containerEdits: {env: [D=1]}}]}
+    And the CDI file "d.yaml" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: e-gpu, containerEdits: {env: [E=1]}}]}
     And 30 seconds pass
     Then pod "yml" reaches phase Running
     And pod "twice" reaches phase Running

@@ -22,7 +22,7 @@ Feature: The kubelet reports its node and the pods that use claims
       | status.allocatable.memory                        | set              |
       | status.allocatable.pods                          | set              |
 
-  @DRA-265b @DRA-265c @needs:virtual-clock
+  @DRA-265b @DRA-265c @DRA-265d @needs:virtual-clock
   Scenario: The status and an event of a pod show that its claims are not prepared
     Given node "n1" with a kubelet
     And a scripted driver "sim" on "n1"
@@ -71,6 +71,7 @@ Feature: The kubelet reports its node and the pods that use claims
     When the scripted driver "sim" omits "a"
     And 120 seconds pass
     Then an event of pod "train" says "skipped 1" [DRA-265c]
+    And the event "FailedPrepareDynamicResources" of pod "train" comes to count 1 attempts [DRA-265d]
     When the scripted driver "sim" works
     And 30 seconds pass
     Then pod "train" reaches phase Running [DRA-265b]
