@@ -26,6 +26,7 @@ ALLOCATOR_FEATURES: Mapping[str, tuple[str, ...]] = {
     "FractionalCapacityRange": ("DRAFractionalCapacityRange",),
     "CompatibilityGroups": ("DRADeviceCompatibilityGroups",),
     "DerivedAttributes": ("DRADerivedAttributes",),
+    "OptionalNodeOperations": ("DRAOptionalNodeOperations",),
 }
 """The gates that each feature of kube-scheduler's allocator needs (`structured.Features`, AllocatorFeatures)."""
 

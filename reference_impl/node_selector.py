@@ -26,15 +26,19 @@ class NodeSelectorError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """The properties of a node that selectors match: its name and its labels."""
+    """The properties of a node that decide about devices: name and labels, which selectors match, and the features that
+    its kubelet declares (`status.declaredFeatures`).
+    """
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    declared: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, node: Obj) -> NodeFacts:
         """Return the facts of a Node object."""
-        return cls(name_of(node), meta(node).get("labels") or {})
+        declared = (node.get("status") or {}).get("declaredFeatures") or ()
+        return cls(name_of(node), meta(node).get("labels") or {}, frozenset(declared))
 
 
 def matches(selector: Obj | None, node: NodeFacts) -> bool:

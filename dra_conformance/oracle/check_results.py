@@ -9,7 +9,7 @@ from __future__ import annotations
 from dra_conformance.oracle import device_requests
 from dra_conformance.oracle.context import MAX_RESULTS, RESULTS, AllocatedDevice, CheckContext
 from dra_conformance.oracle.device_requests import show
-from dra_conformance.oracle.nodes import NodeView
+from dra_conformance.oracle.nodes import OPTIONAL_CALLS, NodeView
 from dra_conformance.oracle.pools import PoolDevice
 from dra_conformance.oracle.schema import Capacity, DeviceClass, ExactDeviceRequest, ObjectMeta, Toleration
 
@@ -83,6 +83,7 @@ def _check_device(context: CheckContext, allocated: AllocatedDevice, device: Poo
     _check_pool(context, allocated, device)
     _check_node(context, allocated, device)
     _check_gates(context, allocated, device)
+    _check_operations(context, allocated, device)
     if allocated.request is not None:
         _check_selectors(context, allocated, device, allocated.request)
         _check_taints(context, allocated, device, allocated.request)
@@ -134,6 +135,25 @@ def _check_gates(context: CheckContext, allocated: AllocatedDevice, device: Pool
         broken("DRA-199", f"{allocated.title} needs partitionable devices, which are off", allocated.path)
     if device.device.binding_conditions and not context.settings.on("DRADeviceBindingConditions"):
         broken("DRA-256", f"{allocated.title} needs binding conditions, which are off", allocated.path)
+
+
+def _check_operations(context: CheckContext, allocated: AllocatedDevice, device: PoolDevice) -> None:
+    """The result has the skipNodeOperations of the slice, and its node can do without the calls (DRA-517, DRA-519)."""
+    # Only while nothing has changed: neither the slice nor the gates of the scheduler and the features of the node.
+    report = context.findings.broken_if_fresh
+    skipped = device.resource_slice.spec.skip_node_operations
+    if not context.settings.on(OPTIONAL_CALLS):
+        if skipped:
+            report("DRA-521", f"{allocated.title} needs optional node operations, which are off", allocated.path)
+        return
+    if sorted(allocated.result.skip_node_operations) != sorted(skipped):
+        text = f"{allocated.title} has not the skipNodeOperations of its slice"
+        report("DRA-517", text, f"{allocated.path}.skipNodeOperations")
+    # By its own list: that of the slice may be another now.
+    node = context.node
+    if node is not None and allocated.result.skip_node_operations and node.calls_optional is False:
+        text = f"{allocated.title} skips node operations, which node {node.name} does not declare"
+        report("DRA-519", text, allocated.path)
 
 
 def _check_selectors(

@@ -153,8 +153,11 @@ class Cluster:
 
     @cached_property
     def node_views(self) -> dict[str, NodeView]:
-        """Nodes by name, with their labels."""
-        return {node.metadata.name: NodeView(node.metadata.name, node.metadata.labels) for node in self.nodes}
+        """Nodes by name, with their labels and declared features."""
+        return {
+            node.metadata.name: NodeView(node.metadata.name, node.metadata.labels, tuple(node.status.declared_features))
+            for node in self.nodes
+        }
 
     @cached_property
     def pods_by_uid(self) -> dict[str, Pod]:

@@ -14,7 +14,7 @@ from dra_conformance.core.plain_text import one_line
 from dra_conformance.oracle import device_requests
 from dra_conformance.oracle.cluster import Cluster, DeviceUse
 from dra_conformance.oracle.device_requests import RefusingSelector
-from dra_conformance.oracle.nodes import NodeAccess, NodeView, node_access
+from dra_conformance.oracle.nodes import OPTIONAL_CALLS, NodeAccess, NodeView, node_access
 from dra_conformance.oracle.pools import DeviceId, Pool, PoolDevice, PoolId
 from dra_conformance.oracle.schema import DeviceClass, ExactDeviceRequest, ResourceSlice
 from dra_conformance.oracle.verdict import Settings
@@ -33,6 +33,7 @@ class Stage(IntEnum):
     FREE = 4
     ONE_TERM = 5
     COUNTED = 6
+    CALLED = 7
 
 
 WORDS = {
@@ -42,6 +43,7 @@ WORDS = {
     Stage.FREE: "free",
     Stage.ONE_TERM: "available to nodes through a single nodeSelectorTerm",
     Stage.COUNTED: "covered by what is left of shared counters",
+    Stage.CALLED: "without node operations that the node cannot skip",
 }
 """Each continues the text `but only 1 of 8 is`."""
 
@@ -133,6 +135,7 @@ class Supply:
             (Stage.FREE, "" if small else self._taken(entry, request)),
             (Stage.ONE_TERM, self._terms(entry)),
             (Stage.COUNTED, self._uncounted(entry, request)),
+            (Stage.CALLED, self._called(entry)),
         )
         return [*found, *((stage, text) for stage, text in rest if text)]
 
@@ -160,6 +163,12 @@ class Supply:
         several = access.node_selector is not None and len(access.node_selector.node_selector_terms) > 1
         text = "has a nodeSelector of several terms, which an allocation cannot contain"
         return text if several and not access.node_name else ""
+
+    def _called(self, entry: PoolDevice) -> str:
+        """Return why the node cannot skip the calls that the device skips, or an empty text (DRA-519)."""
+        if not entry.resource_slice.spec.skip_node_operations or self.node.calls_optional is not False:
+            return ""
+        return f"skips node operations, which needs the feature {OPTIONAL_CALLS} of the node"
 
     # -- counters --------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from typing import Literal
 from dra_conformance.oracle import attributes, device_requests
 from dra_conformance.oracle.cluster import Cluster, DeviceUse
 from dra_conformance.oracle.context import MAX_RESULTS
-from dra_conformance.oracle.nodes import NodeView
+from dra_conformance.oracle.nodes import OPTIONAL_CALLS, NodeView
 from dra_conformance.oracle.pools import DeviceId, PoolDevice, PoolId
 from dra_conformance.oracle.schema import Claim, Constraint, ExactDeviceRequest
 from dra_conformance.oracle.verdict import Case, Settings
@@ -194,6 +194,13 @@ class _Attempt:
     def _partitionable(self) -> bool:
         return self.settings.on("DRAPartitionableDevices")
 
+    @property
+    def _calls_optional(self) -> bool:
+        """Whether devices that skip node operations can be allocated (DRA-519, DRA-521)."""
+        if self.node.calls_optional is None:
+            self.unsure = f"the declared features of node {self.node.name or '(any)'} are not known"
+        return self.settings.on(OPTIONAL_CALLS) and self.node.calls_optional is True
+
     def _others(self, device: DeviceId) -> list[DeviceUse]:
         """Return the results of other claims that have the device."""
         return [use for use in self.cluster.uses.get(device, ()) if use.claim.key not in self.own_keys]
@@ -302,10 +309,13 @@ class _Attempt:
     def _free(self, entry: PoolDevice, request: ExactDeviceRequest) -> bool:
         """Whether the device can be allocated to the request, without regard to other picks.
 
-        With DRAPartitionableDevices off, a device that consumes counters cannot be allocated. It still matches requests
-        for all devices, which therefore fail.
+        With DRAPartitionableDevices off, a device that consumes counters cannot be allocated, and a device that skips
+        node operations cannot on a node that lacks this feature. They still match requests for all devices, which
+        therefore fail.
         """
         if entry.device.consumes_counters and not self._partitionable:
+            return False
+        if entry.resource_slice.spec.skip_node_operations and not self._calls_optional:
             return False
         if self.settings.on("DRADeviceTaints") and device_requests.untolerated(entry, request):
             return False

@@ -20,6 +20,9 @@ from dra_conformance.oracle.schema import (
     ResourceSlice,
 )
 
+OPTIONAL_CALLS = "DRAOptionalNodeOperations"
+"""The gate, and the feature in status.declaredFeatures of a Node, for slices with skipNodeOperations."""
+
 # Go's strconv.ParseInt(s, 10, 64): ASCII digits with one optional sign. Python's int() also takes underscores, spaces,
 # digits of other scripts and numbers of any size.
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -29,10 +32,19 @@ _MOST_DIGITS = 19
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """The part of a node that selectors read; `labels` is None for a node of which only the name is known."""
+    """The part of a node that decides about devices; `labels` is None for a node of which only the name is known.
+
+    `declared` are the features that its kubelet declares.
+    """
 
     name: str
     labels: dict[str, str] | None = None
+    declared: tuple[str, ...] = ()
+
+    @property
+    def calls_optional(self) -> bool | None:
+        """Whether the node can do without calls of drivers (skipNodeOperations); None if it is not known."""
+        return None if self.labels is None else OPTIONAL_CALLS in self.declared
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,6 +178,7 @@ class SliceSpec(_ApiStruct, frozen=True, kw_only=True):
     per_device_node_selection: bool = False
     devices: list[Device] = []
     shared_counters: list[CounterSet] = []
+    skip_node_operations: list[str] = []
 
 
 class ResourceSlice(_ApiStruct, frozen=True, kw_only=True):
@@ -316,6 +317,7 @@ class Result(_ApiStruct, frozen=True, kw_only=True):
     binding_failure_conditions: list[str] = []
     share_id: str = msgspec.field(name="shareID", default="")
     consumed_capacity: dict[str, Quantity] = {}
+    skip_node_operations: list[str] = []
 
     @property
     def id(self) -> tuple[str, str, str]:
@@ -440,6 +442,7 @@ class NodeStatus(_ApiStruct, frozen=True, kw_only=True):
     """The needed fields of a node's `status`."""
 
     allocatable: dict[str, Quantity] = {}
+    declared_features: list[str] = []
 
 
 class Node(_ApiStruct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from dra_conformance.components.node import DOMAIN_DRIVER, ScenarioNode
 from dra_conformance.components.pools import completeness
 from dra_conformance.core.events import ClockAdvanced
 from dra_conformance.core.labels import SCENARIO_LABEL
-from dra_conformance.engine.vocabulary import given, when
+from dra_conformance.engine.vocabulary import given, when, words
 from dra_conformance.engine.world import Seen, World
 
 NOT_READY = "node.kubernetes.io/not-ready"
@@ -133,6 +133,18 @@ def _(world: World, node: str) -> None:
 def _(world: World, node: str, label: str, value: str) -> None:
     """Create a ready Node object with one label of its own."""
     make_node(world, node, {label: world.text(value)})
+
+
+@given('node "{node}" declares the features "{features}"')
+def _(world: World, node: str, features: str) -> None:
+    """Write `status.declaredFeatures` of a Node, as its kubelet does; commas separate several."""
+    declared = sorted(words(features))
+
+    def change(stored: Obj) -> None:
+        stored["status"] = {**(stored.get("status") or {}), "declaredFeatures": declared}
+
+    world.update(NODES, world.name(node), change, subresource="status")
+    world.wait_for_watches()
 
 
 @given('node "{node}" with {count:d} devices')

@@ -444,5 +444,6 @@ def _same_for_pods(before: Obj, after: Obj) -> bool:
         before.get("spec") == after.get("spec")
         and meta(before).get("labels") == meta(after).get("labels")
         and (before.get("status") or {}).get("allocatable") == (after.get("status") or {}).get("allocatable")
+        and NodeFacts.of(before).declared == NodeFacts.of(after).declared
         and node_filter.unhealthy(before) == node_filter.unhealthy(after)
     )

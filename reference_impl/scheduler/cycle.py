@@ -18,7 +18,7 @@ from dra_api.allocations import results_of_allocation
 from dra_api.objects import Obj, key_of
 from reference_impl import binding_conditions, node_selector
 from reference_impl.scheduler import extended_resources, gpu_shares, node_filter, pod_claims
-from reference_impl.scheduler.allocator import AllocationError, Claim, decode_claim, results
+from reference_impl.scheduler.allocator import AllocationError, Claim, decode_claim, node_operations, results
 from reference_impl.scheduler.allocator.model import Allocation, Features, MissingClass
 from reference_impl.scheduler.claim_ledger import ClaimKey
 from reference_impl.scheduler.cluster_view import ClusterView, NodeState
@@ -345,8 +345,11 @@ class Cycle:
 
 
 def usable_on(allocation: Obj, state: NodeState) -> bool:
-    """Return whether an allocation can be used on a node: by its node selector, everywhere without one (KAI-054)."""
-    return node_selector.matches_if_valid(allocation.get("nodeSelector"), state.facts)
+    """Return whether an allocation can be used on a node: by its node selector, everywhere without one (KAI-054), and
+    by the node operations that its devices skip (DRA-520).
+    """
+    selected = node_selector.matches_if_valid(allocation.get("nodeSelector"), state.facts)
+    return selected and node_operations.usable_on(allocation, state.facts)
 
 
 def preference(allocations: Sequence[Allocation]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dra_api.feature_gates import ALLOCATOR_FEATURES
@@ -62,6 +62,15 @@ class SchedulerOptions:
         """Return seconds that a claim may be allocated before its binding conditions are met."""
         return BINDING_TIMEOUT if self.binding_timeout is None else self.binding_timeout
 
+    @property
+    def allocator_features(self) -> Features:
+        """Return the features of the allocator.
+
+        A BindRequest of KAI has no field for the operations that a device skips, so such a device is allocated only by
+        a scheduler that writes allocations itself.
+        """
+        return self.features if self.publish == "direct" else replace(self.features, optional_node_operations=False)
+
     def check(self) -> None:
         """Raise ComponentError for times that kube-scheduler refuses in DynamicResourcesArgs, and so for the same
         reasons.
@@ -92,6 +101,7 @@ _FIELDS: Mapping[str, str] = {
     "FractionalCapacityRange": "fractional_ranges",
     "CompatibilityGroups": "compatibility_groups",
     "DerivedAttributes": "derived_attributes",
+    "OptionalNodeOperations": "optional_node_operations",
 }
 
 

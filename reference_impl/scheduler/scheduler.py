@@ -70,7 +70,7 @@ class Scheduler:
         self._recorder = EventRecorder(client, component="scheduler", clock=clock)
         engine = engine_for(self.options.bug_compatible)
         self.view = ClusterView(
-            features=self.options.features,
+            features=self.options.allocator_features,
             seed=self.options.seed,
             listener=self._on_view_change,
             engine=engine,
@@ -79,7 +79,7 @@ class Scheduler:
         )
         self.cycle = Cycle(
             self.view,
-            features=self.options.features,
+            features=self.options.allocator_features,
             max_steps=self.options.max_steps,
             now=clock.now if self.options.publish == "direct" else None,
             binding_timeout=self.options.ready_within,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,7 @@ from oracle_clusters import (
 )
 
 from dra_api.objects import Obj
-from dra_conformance.oracle import check
+from dra_conformance.oracle import Case, Cluster, Settings, check, could_be_allocated, read_claim
 
 CLASSES = [
     device_class("all", "true", config=[opaque("class")]),
@@ -271,8 +272,6 @@ def test_shared_counters() -> None:
     ],
 )
 def test_compatibility_groups(groups: tuple[list[str], list[str]], broken: set[str]) -> None:
-    from dra_conformance.oracle import could_be_allocated
-
     scene = counted("80")
     for half, names in zip(scene.slices[1]["spec"]["devices"], groups, strict=True):
         half["consumesCounters"][0]["compatibilityGroups"] = names
@@ -283,6 +282,39 @@ def test_compatibility_groups(groups: tuple[list[str], list[str]], broken: set[s
     del first["status"]
     answer = could_be_allocated(scene.case("c"))
     assert answer.verdict == ("no" if broken else "yes")
+
+
+def skipping(operations: list[str], own: list[str], *, declared: bool) -> Case:
+    """A claim whose result skips operations, of a slice that skips its own, on a node with or without the feature."""
+    made = allocated(claim("c", exactly("r", "gpu")), {**result("d0"), "skipNodeOperations": operations})
+    slices = [resource_slice("s", [device("d0")], pool="n1", nodeName="n1", skipNodeOperations=own)]
+    scene = scene_of(slices, made)
+    objects = copy.deepcopy(scene.objects)
+    for obj in objects:
+        if obj["kind"] == "Node" and declared:
+            obj.setdefault("status", {})["declaredFeatures"] = ["DRAOptionalNodeOperations"]
+    return Case(Cluster.of(objects), read_claim(made))
+
+
+@pytest.mark.parametrize(
+    ("case", "broken", "possible"),
+    [
+        (skipping(["*"], ["*"], declared=True), set(), "yes"),
+        (skipping(["*"], ["*"], declared=False), {"DRA-519"}, "no"),
+        (skipping([], ["*"], declared=True), {"DRA-517"}, "yes"),
+        (skipping(["*"], [], declared=True), {"DRA-517"}, "yes"),
+        (skipping([], [], declared=False), set(), "yes"),
+    ],
+)
+def test_skipped_operations(case: Case, broken: set[str], possible: str) -> None:
+    assert {one.rule for one in check(case).violations} == broken
+    fresh = dataclasses.replace(case, settings=Settings(fresh=False))
+    assert not check(fresh).violations
+    assert could_be_allocated(case).verdict == possible
+    off = dataclasses.replace(case, settings=Settings(gates_off=frozenset({"DRAOptionalNodeOperations"})))
+    wanted = case.cluster.slices[0].spec.skip_node_operations
+    assert {one.rule for one in check(off).violations} == ({"DRA-521"} if wanted else set())
+    assert could_be_allocated(off).verdict == ("no" if wanted else "yes")
 
 
 def derived(expression: str, *values: Obj) -> Scene:
@@ -625,8 +657,6 @@ def test_a_fault_planted_anywhere_is_found(scene: Scene, data: st.DataObject) ->
 
 
 def test_all_includes_devices_with_counters_although_their_gate_is_off() -> None:
-    from dra_conformance.oracle import could_be_allocated
-
     partition = device("h0", consumesCounters=[{"counterSet": "s", "counters": {"m": {"value": "1"}}}])
     made = claim("c", exactly("r", "gpu", allocationMode="All"))
     made["spec"]["devices"]["requests"][0]["exactly"] = {"deviceClassName": "gpu", "allocationMode": "All"}

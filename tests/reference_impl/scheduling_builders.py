@@ -144,7 +144,14 @@ class Tried(NamedTuple):
 class World:
     """Slices, classes and devices in use; allocates on one node."""
 
-    def __init__(self, *slices: Obj, classes: Iterable[Obj] = (), features: Features | None = None) -> None:
+    def __init__(
+        self,
+        *slices: Obj,
+        classes: Iterable[Obj] = (),
+        features: Features | None = None,
+        declared: Iterable[str] = (),
+    ) -> None:
+        self.declared = frozenset(declared)
         decoded = [allocator.decode_slice(piece) for piece in slices]
         self.by_pool: dict[Any, list[allocator.Slice]] = {}
         for piece in decoded:
@@ -155,7 +162,8 @@ class World:
         self.taken = Taken()
 
     def inventory(self, node: str = "node-a", labels: dict[str, str] | None = None) -> NodeInventory:
-        return NodeInventory.build(NodeFacts(node, labels or {}), list(self.by_pool.values()), self.features)
+        facts = NodeFacts(node, labels or {}, self.declared)
+        return NodeInventory.build(facts, list(self.by_pool.values()), self.features)
 
     def allocate(
         self, *claims: Obj, node: str = "node-a", labels: dict[str, str] | None = None, max_steps: int = 20_000

@@ -20,6 +20,7 @@ from scheduling_builders import (
 )
 
 from dra_api.objects import Obj
+from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler.allocator import AllocationError, Features
 
 NODE_SELECTOR_A = {
@@ -499,15 +500,41 @@ def test_without_the_feature_derived_attributes_are_refused():
             World(gpus(2), features=Features(derived_attributes=False)).allocate(claim(wish))
 
 
-def test_devices_whose_node_operations_are_skipped_are_not_allocated():
+@pytest.mark.parametrize(
+    ("declared", "on", "reason"),
+    [
+        (["DRAOther"], True, "skipNodeOperations, which requires the feature DRAOptionalNodeOperations on the node"),
+        (
+            ["DRAOptionalNodeOperations"],
+            False,
+            "skipNodeOperations, which requires the feature DRAOptionalNodeOperations in the scheduler",
+        ),
+    ],
+)
+def test_devices_whose_node_operations_are_skipped_need_the_feature(declared, on, reason):
+    where = {"features": Features(optional_node_operations=on), "declared": declared}
     skipped = resource_slice("a", [device("s")], node="node-a", pool="a", skipNodeOperations=["*"])
-    world = World(skipped, gpus(1))
+    world = World(skipped, gpus(1), **where)
     assert picked(world.take(claim(request()))) == ["gpu=d0"]
     for wish in (request(), all_request()):
-        assert (
-            "skipNodeOperations, which this scheduler does not support" in World(skipped).allocate(claim(wish)).reason
-        )
-    assert not World(skipped, gpus(1)).allocate(claim(all_request()))
+        assert reason in World(skipped, **where).allocate(claim(wish)).reason
+    assert not World(skipped, gpus(1), **where).allocate(claim(all_request()))
+
+
+def test_results_skip_the_operations_that_their_slices_skip():
+    skipped = resource_slice("a", [device("s")], node="node-a", pool="a", skipNodeOperations=["NodeUnprepareResources"])
+    outcome = World(skipped, gpus(1), declared=["DRAOptionalNodeOperations"]).allocate(claim(all_request()))
+    assert outcome.allocations is not None
+    results = {one["device"]: one for one in outcome.allocations[0].result["devices"]["results"]}
+    assert results["s"]["skipNodeOperations"] == ["NodeUnprepareResources"]
+    assert "skipNodeOperations" not in results["d0"]
+
+
+def test_a_node_that_begins_to_declare_the_feature_offers_such_devices():
+    before = {"metadata": {"name": "node-a"}, "status": {}}
+    after = {"metadata": {"name": "node-a"}, "status": {"declaredFeatures": ["DRAOptionalNodeOperations"]}}
+    # The cluster view builds the inventory of a node again when its facts change.
+    assert NodeFacts.of(before) != NodeFacts.of(after)
 
 
 # -- consumable capacity -----------------------------------------------------------------------------------------------

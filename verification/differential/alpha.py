@@ -1,4 +1,4 @@
-"""Compatibility groups and derived attributes (alpha in 1.37), added to a generated case.
+"""Compatibility groups, derived attributes and skipped node operations (alpha in 1.37), added to a generated case.
 
 Devices in use are compatible with each other: what upstream makes of others depends on the order of the slices.
 """
@@ -13,8 +13,9 @@ from verification.differential.claim_generator import ATTRIBUTES
 from verification.differential.cluster import GPU
 from verification.differential.rng import Dice
 
-FEATURES = ("CompatibilityGroups", "DerivedAttributes")
+FEATURES = ("CompatibilityGroups", "DerivedAttributes", "OptionalNodeOperations")
 _GROUPS = ("x", "y", "z")
+_SKIPPED = (["*"], ["NodeUnprepareResources"], ["NodePrepareResources", "NodeUnprepareResources"])
 _EXPRESSIONS = (
     "1",
     "device.driver",
@@ -32,7 +33,7 @@ _EXPRESSIONS = (
 
 
 def extend(dice: Dice, case: Obj) -> Obj:
-    """Return the case with some of both, and with their features, which are now and then off."""
+    """Return the case with some of each, and with their features, which are now and then off."""
     made = copy.deepcopy(case)
     made["features"] |= {name: not dice.one_in(8) for name in FEATURES}
     if not dice.one_in(8):
@@ -41,7 +42,19 @@ def extend(dice: Dice, case: Obj) -> Obj:
     if not dice.one_in(3):
         for claim in made["claims"]:
             _derive(dice, claim["spec"]["devices"], made)
+    # The stable and incubating allocators do not know the field (DRA-521).
+    if any(made["features"][name] for name in FEATURES) and not dice.one_in(3):
+        _skip(dice, made)
     return made
+
+
+def _skip(dice: Dice, made: Obj) -> None:
+    for node in made["nodes"]:
+        if not dice.one_in(4):
+            node.setdefault("status", {})["declaredFeatures"] = ["DRAOptionalNodeOperations"]
+    for slice_ in made["slices"]:
+        if dice.one_in(3):
+            slice_["spec"]["skipNodeOperations"] = dice.pick(_SKIPPED)
 
 
 def _group(dice: Dice, made: Obj) -> None:

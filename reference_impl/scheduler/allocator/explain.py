@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dra_api.quantity import Quantity
-from reference_impl.scheduler.allocator import matching
+from reference_impl.scheduler.allocator import matching, node_operations
 from reference_impl.scheduler.allocator.inventory import NodeInventory, bits
 from reference_impl.scheduler.allocator.matching import Need
 from reference_impl.scheduler.allocator.model import AllocationError, SubRequest, qualified
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # A message is not worth a long search: without a result within these steps the reason is less precise.
 _STEPS = 2_000
 _CONSUMES_COUNTERS = "consumes shared counters, which requires the feature gate DRAPartitionableDevices"
-_SKIPS_OPERATIONS = "is in a slice with skipNodeOperations, which this scheduler does not support"
+_SKIPS_OPERATIONS = "is in a slice with skipNodeOperations, which requires the feature {} {}"
 
 
 def failure(problem: Problem, options: Sequence[Sequence[Option]]) -> str:
@@ -73,7 +73,10 @@ def lone_request(problem: Problem, task: Task) -> str:
 def bar(problem: Problem) -> str:
     """Return why a device of the node cannot be allocated to any claim."""
     first = problem.inventory.devices[next(bits(problem.inventory.barred))]
-    return _SKIPS_OPERATIONS if first.skips_node_operations else _CONSUMES_COUNTERS
+    if first.counters and not problem.features.partitionable_devices:
+        return _CONSUMES_COUNTERS
+    where = "on the node" if problem.features.optional_node_operations else "in the scheduler"
+    return _SKIPS_OPERATIONS.format(node_operations.FEATURE, where)
 
 
 def together(problem: Problem, tasks: Sequence[Task]) -> str:

@@ -12,7 +12,15 @@ from typing import NamedTuple, TypeAlias
 
 from dra_api.quantity import Quantity
 from reference_impl.node_selector import NodeFacts
-from reference_impl.scheduler.allocator import capacity, constraints, counters, pools, selectors, taints
+from reference_impl.scheduler.allocator import (
+    capacity,
+    constraints,
+    counters,
+    node_operations,
+    pools,
+    selectors,
+    taints,
+)
 from reference_impl.scheduler.allocator.model import Claim, Device, DeviceClass, Features, PoolId, Slice, SubRequest
 from reference_impl.scheduler.allocator.pools import NodePool
 from reference_impl.scheduler.allocator.taken import Taken
@@ -81,8 +89,9 @@ class NodeInventory:
         self.shareable = 0
         self.tainted = 0
         # Devices that count as devices, but cannot be had: partitions while the feature is off (DRA-199), and those
-        # whose node operations are skipped, which is a feature that this scheduler does not have (DRA-521).
+        # whose node operations are skipped if that feature is off or the node's kubelet lacks it (DRA-519, DRA-521).
         self.barred = 0
+        calls_optional = features.optional_node_operations and node_operations.optional_on(node)
         # Devices of which taking one can bear on another.
         self.entangled = 0
         for number, pool in enumerate(self.pools):
@@ -91,7 +100,9 @@ class NodeInventory:
                 self.index[number, device.id.device] = len(self.devices)
                 if capacity.shareable(device, enabled=features.consumable_capacity):
                     self.shareable |= bit
-                if device.skips_node_operations or (device.counters and not features.partitionable_devices):
+                if (device.skipped_operations and not calls_optional) or (
+                    device.counters and not features.partitionable_devices
+                ):
                     self.barred |= bit
                 if device.counters or self.shareable & bit:
                     self.entangled |= bit

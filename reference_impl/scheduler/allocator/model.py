@@ -97,7 +97,7 @@ class Device:
 
     `attributes` and `capacity` are keyed by fully qualified names (`domain/id`). `counters` maps counter set and
     counter name to the consumption, in billionths. `node_name`, `node_selector` and `all_nodes` select the nodes that
-    can use the device; exactly one is set. `skips_node_operations`: the slice has `skipNodeOperations`.
+    can use the device; exactly one is set. `skipped_operations`: the slice's `skipNodeOperations`.
     """
 
     id: DeviceId
@@ -114,7 +114,7 @@ class Device:
     binding_conditions: tuple[str, ...]
     binding_failure_conditions: tuple[str, ...]
     raw: Obj
-    skips_node_operations: bool = False
+    skipped_operations: tuple[str, ...] = ()
     verdicts: dict[Any, Any] = field(default_factory=dict)
 
     def attribute(self, name: str) -> Attribute | None:
@@ -187,7 +187,7 @@ def decode_device(raw: Obj, *, pool: PoolId, spec: Obj) -> Device:
         binding_conditions=tuple(raw.get("bindingConditions") or ()),
         binding_failure_conditions=tuple(raw.get("bindingFailureConditions") or ()),
         raw=raw,
-        skips_node_operations=bool(spec.get("skipNodeOperations")),
+        skipped_operations=tuple(spec.get("skipNodeOperations") or ()),
     )
 
 
@@ -385,6 +385,7 @@ class Features:
     fractional_ranges: bool = True
     compatibility_groups: bool = True
     derived_attributes: bool = True
+    optional_node_operations: bool = True
     extended_resources: bool = True
 
 

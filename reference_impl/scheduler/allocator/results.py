@@ -1,8 +1,8 @@
 """From picked devices to the v1.AllocationResult of a claim: results, configs, node selector.
 
 Source: allocator_incubating.go (v0.36) result assembly, createNodeSelector; rules DRA-141 to DRA-144, DRA-177 to
-DRA-180, DRA-197, DRA-198, DRA-220. Class configs follow 1.37: each class once, without a list of requests if it
-covers them all; claim configs appear once (kubernetes/kubernetes#139731, #139732).
+DRA-180, DRA-197, DRA-198, DRA-220, DRA-517. Class configs follow 1.37: each class once, without a list of requests if
+it covers them all; claim configs appear once (kubernetes/kubernetes#139731, #139732).
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ def device_result(
         result["bindingConditions"] = list(device.binding_conditions)
     if device.binding_failure_conditions:
         result["bindingFailureConditions"] = list(device.binding_failure_conditions)
+    if device.skipped_operations:
+        # A copy, because the kubelet decides by the allocation and not by the slice.
+        result["skipNodeOperations"] = list(device.skipped_operations)
     if consumed is not None:
         result["shareID"] = make_share_id()
         if consumed:

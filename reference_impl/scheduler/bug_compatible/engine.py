@@ -207,8 +207,10 @@ class CompatibleAllocator:
             plan.claim, given, node, self.classes, consumed_by=self._consumed_by, make_share_id=new_share_id
         )
         result["devices"].pop("config", None)
-        if self.release.has("tolerations-not-recorded"):
-            for one in result["devices"]["results"]:
+        for one in result["devices"]["results"]:
+            # Alpha: the allocators that releases have by default do not know the field (DRA-521).
+            one.pop("skipNodeOperations", None)
+            if self.release.has("tolerations-not-recorded"):
                 one.pop("tolerations", None)
         if entries := configs.configs(plan.claim, chosen, self.classes, self.release):
             result["devices"]["config"] = entries
