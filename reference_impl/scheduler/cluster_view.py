@@ -8,23 +8,31 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
 from dra_api.informer import Change
 from dra_api.objects import Obj, key_of, meta, name_of, uid_of
+from dra_api.pod_requests import added
 from reference_impl import gpu_groups
 from reference_impl.node_selector import NodeFacts
-from reference_impl.scheduler import bind_requests, extended_resources, gpu_shares, node_filter, pod_resources
+from reference_impl.scheduler import (
+    bind_requests,
+    extended_resources,
+    gpu_shares,
+    node_allocatable,
+    node_filter,
+    pod_resources,
+)
 from reference_impl.scheduler.allocator import DeviceClass
 from reference_impl.scheduler.allocator.model import Features
 from reference_impl.scheduler.claim_ledger import ClaimKey, ClaimLedger
 from reference_impl.scheduler.engines import Correct, Engine
 from reference_impl.scheduler.extended_index import ExtendedIndex
 from reference_impl.scheduler.gpu_shares import GpuShares, GrantedShare
-from reference_impl.scheduler.pod_claims import recorded, references
+from reference_impl.scheduler.pod_claims import claim_names, recorded, references
 from reference_impl.scheduler.pool_index import PoolIndex
 
 PodKey = tuple[str, str]
@@ -68,6 +76,7 @@ class Assumed:
     node: str
     claims: frozenset[ClaimKey]
     groups: tuple[str, ...]
+    uses: Mapping[str, int]  # what its devices use of the node
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +120,7 @@ class ClusterView:
         self.requests: dict[str, Obj] = {}
         self.ledger = ClaimLedger()
         self._seed = seed
+        self._charges_devices = features.node_allocatable
         self._listener = listener
         self._pools = PoolIndex(features=features, engine=engine or Correct())
         self.shares = shares
@@ -165,6 +175,17 @@ class ClusterView:
         """Return the pods that are bound to a node, promised to it or assumed to be on it, and have not ended."""
         return [self.pods[key] for key in self._placed if key in self.pods]
 
+    def others_use(self, claim: Obj, pod: Obj) -> bool:
+        """Return whether the claim is reserved for another pod, or another placed pod uses it."""
+        for entry in (claim.get("status") or {}).get("reservedFor") or ():
+            if entry.get("resource") == "pods" and entry.get("uid") != uid_of(pod):
+                return True
+        namespace, name = key_of(claim)
+        return any(
+            key_of(other)[0] == namespace and uid_of(other) != uid_of(pod) and name in claim_names(other)
+            for other in self.placed_pods()
+        )
+
     def is_assumed(self, pod: PodKey) -> bool:
         """Return whether a decision about the pod is on its way to the API server."""
         return pod in self._assumed
@@ -172,13 +193,21 @@ class ClusterView:
     # -- decisions of our own ---------------------------------------------------------------------------------------
 
     def assume(
-        self, pod: Obj, node: str, allocations: dict[ClaimKey, Obj], *, share: GrantedShare | None = None
+        self,
+        pod: Obj,
+        node: str,
+        allocations: dict[ClaimKey, Obj],
+        *,
+        share: GrantedShare | None = None,
+        uses: Iterable[Obj] = (),
     ) -> None:
-        """Count a decision at once, before the API server knows of it."""
+        """Count a decision at once, before the API server knows of it; `uses` is what its devices use of the node."""
         with self.lock:
             key = key_of(pod)
             groups = share.groups if share is not None else ()
-            self._assumed[key] = Assumed(uid_of(pod), node, frozenset(allocations), groups)
+            self._assumed[key] = Assumed(
+                uid_of(pod), node, frozenset(allocations), groups, node_allocatable.charged(uses)
+            )
             for claim, allocation in allocations.items():
                 self.ledger.assume(uid_of(pod), claim, allocation)
             self._place(key)
@@ -322,7 +351,8 @@ class ClusterView:
         seen = self.pods.get(pod)
         now = None
         if seen is not None and (where := self._node_of(pod, seen)):
-            now = (where, self.pod_needs(seen), self._groups_of(pod, seen))
+            needs, uses = self.pod_needs(seen), self._uses_of(pod, seen)
+            now = (where, added(needs, uses) if uses else needs, self._groups_of(pod, seen))
         before = self._placed.pop(pod, None)
         if now is not None:
             self._placed[pod] = now
@@ -370,6 +400,18 @@ class ClusterView:
                 return gpu_groups.groups_of(request)
         assumed = self._assumed.get(pod)
         return assumed.groups if assumed else ()
+
+    def _uses_of(self, pod: PodKey, seen: Obj) -> Mapping[str, int]:
+        """Return what the devices of a placed pod use of its node: from its status if it is bound, or our own decision.
+
+        An attempt that failed may leave its entries in the status of an unbound pod.
+        """
+        if not self._charges_devices:
+            return {}
+        if (seen.get("spec") or {}).get("nodeName"):
+            return node_allocatable.charged((seen.get("status") or {}).get(node_allocatable.FIELD) or ())
+        assumed = self._assumed.get(pod)
+        return assumed.uses if assumed else {}
 
     def _node_of(self, pod: PodKey, seen: Obj) -> str:
         if is_terminal(seen):
@@ -441,9 +483,9 @@ def _matters(before: Obj, after: Obj) -> bool:
 def _same_for_pods(before: Obj, after: Obj) -> bool:
     """Return whether a node's change cannot matter to a waiting pod (heartbeats, images)."""
     return (
-        before.get("spec") == after.get("spec")
+        NodeFacts.of(before).declared == NodeFacts.of(after).declared
+        and before.get("spec") == after.get("spec")
         and meta(before).get("labels") == meta(after).get("labels")
         and (before.get("status") or {}).get("allocatable") == (after.get("status") or {}).get("allocatable")
-        and NodeFacts.of(before).declared == NodeFacts.of(after).declared
         and node_filter.unhealthy(before) == node_filter.unhealthy(after)
     )

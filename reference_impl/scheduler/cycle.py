@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from dra_api.allocations import results_of_allocation
-from dra_api.objects import Obj, key_of
+from dra_api.objects import Obj, key_of, name_of
+from dra_api.pod_requests import added
 from reference_impl import binding_conditions, node_selector
-from reference_impl.scheduler import extended_resources, gpu_shares, node_filter, pod_claims
+from reference_impl.scheduler import extended_resources, gpu_shares, node_allocatable, node_filter, pod_claims
 from reference_impl.scheduler.allocator import AllocationError, Claim, decode_claim, node_operations, results
 from reference_impl.scheduler.allocator.model import Allocation, Features, MissingClass
 from reference_impl.scheduler.claim_ledger import ClaimKey
@@ -25,6 +26,7 @@ from reference_impl.scheduler.cluster_view import ClusterView, NodeState
 from reference_impl.scheduler.engines import Correct, Engine, PodAllocator
 from reference_impl.scheduler.extended_resources import Wanted
 from reference_impl.scheduler.gpu_shares import GrantedShare, ShareRequest
+from reference_impl.scheduler.node_allocatable import UsedClaim
 from reference_impl.scheduler.pod_claims import PodClaim
 
 CANNOT_ALLOCATE = "cannot allocate all claims"
@@ -48,7 +50,8 @@ class Decision:
     """The node of a pod, and the allocation of each of its claims.
 
     `entries` pairs each of the pod's own names for its claims with the claim and its allocation; `fresh` are the claims
-    that were not allocated before. `share` is the pod's share of GPUs.
+    that were not allocated before. `share` is the pod's share of GPUs. `uses` is what devices use of the node, as
+    the pod's status says it.
     """
 
     pod: Obj
@@ -57,6 +60,7 @@ class Decision:
     fresh: frozenset[ClaimKey] = frozenset()
     extended: ExtendedDecision | None = None
     share: GrantedShare | None = None
+    uses: tuple[Obj, ...] = ()
 
     @property
     def has_binding_conditions(self) -> bool:
@@ -257,13 +261,14 @@ class Cycle:
             ]
             attempt.stranded.update(away)
             reason = CLAIM_ELSEWHERE if away else ""
+            reason = reason or self._shared_mapping(attempt, state)
         if reason:
             attempt.refused[name] = reason
             return None
         try:
             _, allocator = self._for_node(attempt, state)
             if allocator is None:
-                return ()
+                return self._with_room(attempt, state, ())
             # All nodes share one budget of steps: a hard claim must not occupy the only deciding thread.
             allocator.max_steps = max(min(self._max_steps, attempt.steps), 1)
             outcome = allocator.on(self._view.inventory(name), self._view.ledger.taken)
@@ -279,18 +284,66 @@ class Cycle:
         if outcome.allocations is None:
             attempt.refused[name] = CANNOT_ALLOCATE
             attempt.unfitting.append(state)
-        return outcome.allocations
+            return None
+        return self._with_room(attempt, state, outcome.allocations)
 
-    def node_refusal(
-        self, pod: Obj, state: NodeState, extended: dict[str, str] | None = None, share: GrantedShare | None = None
-    ) -> str:
-        """Return why the pod does not fit on the node, apart from devices and extended resources (`extended`)."""
+    def _shared_mapping(self, attempt: _Attempt, state: NodeState) -> str:
+        """Return the reason if another pod uses a claim of which a device is mapped to resources of the node (DRA-532).
+
+        What such a device uses would be charged to the node a second time.
+        """
+        if not self._features.node_allocatable or not attempt.held:
+            return ""
+        device_of = self._view.inventory(state.facts.name).device
+        for entry in attempt.claims:
+            allocation = attempt.held.get(key_of(entry.claim))
+            if allocation is None or not node_allocatable.is_mapped(allocation, device_of):
+                continue
+            if self._view.others_use(entry.claim, attempt.pod):
+                return f"resource claim {name_of(entry.claim)} has a mapped device and cannot be shared across pods"
+        return ""
+
+    def _uses(self, attempt: _Attempt, state: NodeState, allocations: Sequence[Allocation]) -> list[Obj]:
+        """Return what the devices of the pod's claims would use of the node."""
+        if not self._features.node_allocatable or not attempt.claims:
+            return []
+        fresh = {(new.claim.namespace, new.claim.name): new.result for new in allocations}
+        used: dict[ClaimKey, UsedClaim] = {}
+        for entry in attempt.claims:
+            key = key_of(entry.claim)
+            allocation = attempt.held[key] if key in attempt.held else fresh[key]
+            used.setdefault(key, UsedClaim([], entry.claim, allocation)).references.append(entry.reference)
+        return node_allocatable.statuses(attempt.pod, used.values(), self._view.inventory(state.facts.name).device)
+
+    def _with_room(
+        self, attempt: _Attempt, state: NodeState, allocations: tuple[Allocation, ...]
+    ) -> tuple[Allocation, ...] | None:
+        """Return the allocations; None, with the reason recorded, if devices use more of the node than it has left."""
+        if uses := self._uses(attempt, state, allocations):
+            name = state.facts.name
+            needs = added(self._needs(attempt.pod, state, attempt.extended), node_allocatable.charged(uses))
+            if reason := node_filter.full(needs, self._view.used(name), state.allocatable):
+                attempt.refused[name] = reason
+                return None
+        return allocations
+
+    def _needs(
+        self, pod: Obj, state: NodeState, extended: dict[str, str] | None, share: GrantedShare | None = None
+    ) -> dict[str, int]:
+        """Return what the pod requests of the node, apart from devices and extended resources (`extended`)."""
         needs = self._view.pod_needs(pod)
         if share is not None:
             needs = gpu_shares.needs_with(needs, share)
         if extended:
             instead = extended_resources.by_devices(extended, state.allocatable)
             needs = {name: value for name, value in needs.items() if name not in instead}
+        return needs
+
+    def node_refusal(
+        self, pod: Obj, state: NodeState, extended: dict[str, str] | None = None, share: GrantedShare | None = None
+    ) -> str:
+        """Return why the pod does not fit on the node, apart from devices and extended resources (`extended`)."""
+        needs = self._needs(pod, state, extended, share)
         return (
             ("" if self._makes_claims else node_filter.unhealthy(state.node))
             or node_filter.refusal(pod, state.node, state.facts)
@@ -317,7 +370,8 @@ class Cycle:
         share = attempt.shares.get(state.facts.name)
         if share is not None and self._view.shares is not None:
             share = self._view.shares.opened(share)
-        return Decision(attempt.pod, state.facts.name, tuple(entries), frozenset(fresh), extended, share)
+        uses = tuple(self._uses(attempt, state, own))
+        return Decision(attempt.pod, state.facts.name, tuple(entries), frozenset(fresh), extended, share, uses)
 
     def _refusal(self, attempt: _Attempt) -> Refusal:
         """Return all reasons in one message, as kube-scheduler counts them, and what exactly is in the way."""

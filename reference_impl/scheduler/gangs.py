@@ -216,7 +216,7 @@ class Gangs:
                 if len(refusals) > len(waiting) - missing:
                     break
                 continue
-            self._view.assume(pod, outcome.node, outcome.allocations, share=outcome.share)
+            self._view.assume(pod, outcome.node, outcome.allocations, share=outcome.share, uses=outcome.uses)
             decisions.append(outcome)
             if len(decisions) == missing:
                 self._failed.pop(group, None)

@@ -66,10 +66,15 @@ class SchedulerOptions:
     def allocator_features(self) -> Features:
         """Return the features of the allocator.
 
-        A BindRequest of KAI has no field for the operations that a device skips, so such a device is allocated only by
-        a scheduler that writes allocations itself.
+        A BindRequest of KAI has no field for the operations that a device skips, nor for what devices use of their
+        node: only a scheduler that writes allocations itself has these features. No release has them on by default.
         """
-        return self.features if self.publish == "direct" else replace(self.features, optional_node_operations=False)
+        direct = self.publish == "direct"
+        return replace(
+            self.features,
+            optional_node_operations=self.features.optional_node_operations and direct,
+            node_allocatable=self.features.node_allocatable and direct and self.bug_compatible is None,
+        )
 
     def check(self) -> None:
         """Raise ComponentError for times that kube-scheduler refuses in DynamicResourcesArgs, and so for the same
@@ -108,8 +113,13 @@ _FIELDS: Mapping[str, str] = {
 def features_of(gates: Mapping[str, bool]) -> Features:
     """Return the allocator's features under feature gates; a gate that is not named leaves its feature on."""
     on = {_FIELDS[name]: all(gates.get(gate, True) for gate in needed) for name, needed in ALLOCATOR_FEATURES.items()}
-    # Not a feature of the allocator in kube-scheduler, whose plugin creates the claims of extended resources.
-    return Features(**on, extended_resources=gates.get("DRAExtendedResource", True))
+    # Not features of the allocator in kube-scheduler, whose plugin creates the claims of extended resources and charges
+    # to the node what devices use of it.
+    return Features(
+        **on,
+        extended_resources=gates.get("DRAExtendedResource", True),
+        node_allocatable=gates.get("DRANodeAllocatableResources", True),
+    )
 
 
 def dra_wanted(options: SchedulerOptions) -> bool:

@@ -17,10 +17,10 @@ from typing import Protocol
 
 from dra_api.client import AlreadyExists, ApiError, Conflict, KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
-from dra_api.objects import BIND_REQUESTS, PODS, Obj, Resource, meta, name_of, namespace_of, uid_of
+from dra_api.objects import BIND_REQUESTS, PODS, Obj, Resource, key_of, meta, name_of, namespace_of, uid_of
 from dra_api.transport import TransportError
 from reference_impl.pod_groups import consumer_of
-from reference_impl.scheduler import bind_requests, extended_resources, pod_resources
+from reference_impl.scheduler import bind_requests, extended_resources, node_allocatable, pod_resources
 from reference_impl.scheduler.cycle import Decision, ExtendedDecision
 from reference_impl.scheduler.options import Revision
 
@@ -165,6 +165,7 @@ class DirectPublisher:
                     reserved.append(entry.claim)
             if decision.extended is not None:
                 self._make_extended(decision.pod, decision.extended)
+            self._record_uses(decision)
         except (ApiError, TransportError, PublishError, OSError) as error:
             # After a lost response the decision is published again, so its reservations stay.
             if not may_be_carried_out(error):
@@ -213,6 +214,16 @@ class DirectPublisher:
 
     def _record(self, pod: Obj, status: Obj | None) -> None:
         patch = {"metadata": {"uid": uid_of(pod)}, "status": {"extendedResourceClaimStatus": status}}
+        self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), subresource="status")
+
+    def _record_uses(self, decision: Decision) -> None:
+        """Record in the pod's status what its devices use of the node, in place of what an earlier attempt recorded."""
+        pod = decision.pod
+        if decision.uses or (pod.get("status") or {}).get(node_allocatable.FIELD):
+            self._write_uses(pod, [*decision.uses])
+
+    def _write_uses(self, pod: Obj, uses: list[Obj]) -> None:
+        patch = {"metadata": {"uid": uid_of(pod)}, "status": {node_allocatable.FIELD: uses}}
         self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), subresource="status")
 
     def remove(self, claim: Obj) -> None:
@@ -271,6 +282,11 @@ class DirectPublisher:
                 self.unreserve(entry.claim, decision.pod)
         if (made := self._made.pop(uid_of(decision.pod), None)) is not None:
             self.remove(made)
+        if decision.uses:
+            try:
+                self._write_uses(decision.pod, [])
+            except (ApiError, TransportError, OSError) as error:
+                log.info("pod %s/%s keeps %s: %s", *key_of(decision.pod), node_allocatable.FIELD, error)
 
     def _reserve(self, claim: Obj, allocation: Obj, pod: Obj) -> None:
         """Make `claim` allocated and reserved for a pod or its PodGroup, whatever else happens to it meanwhile."""

@@ -300,7 +300,7 @@ class Scheduler:
         if isinstance(outcome, Refusal):
             return Plan(refusals=((pod, outcome),))
         # Under the same lock as the decision, so that the next decision finds these devices in use.
-        self.view.assume(pod, outcome.node, outcome.allocations, share=outcome.share)
+        self.view.assume(pod, outcome.node, outcome.allocations, share=outcome.share, uses=outcome.uses)
         return Plan(decisions=(outcome,))
 
     def _decide(self, pod: Obj) -> Decision | Refusal:

@@ -21,7 +21,16 @@ from reference_impl.scheduler.allocator import (
     selectors,
     taints,
 )
-from reference_impl.scheduler.allocator.model import Claim, Device, DeviceClass, Features, PoolId, Slice, SubRequest
+from reference_impl.scheduler.allocator.model import (
+    Claim,
+    Device,
+    DeviceClass,
+    DeviceId,
+    Features,
+    PoolId,
+    Slice,
+    SubRequest,
+)
 from reference_impl.scheduler.allocator.pools import NodePool
 from reference_impl.scheduler.allocator.taken import Taken
 
@@ -129,6 +138,13 @@ class NodeInventory:
         """Prepare `node` from all slices of every pool that may concern it."""
         seen = (pools.view_pool(slices, node, features) for slices in slices_by_pool if slices)
         return cls(node, [pool for pool in seen if pool is not None], features)
+
+    def device(self, id_: DeviceId) -> Device | None:
+        """Return a device of the node by driver, pool and name, or None."""
+        for number, pool in enumerate(self.pools):
+            if pool.id == id_.pool_id and (position := self.index.get((number, id_.device))) is not None:
+                return self.devices[position]
+        return None
 
     def unusable(self, state: pools.PoolState) -> NodePool | None:
         """Return the first pool in `state`, if any."""

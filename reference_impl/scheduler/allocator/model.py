@@ -387,6 +387,7 @@ class Features:
     derived_attributes: bool = True
     optional_node_operations: bool = True
     extended_resources: bool = True
+    node_allocatable: bool = True
 
 
 class Allocation(NamedTuple):

@@ -1,0 +1,195 @@
+"""Faults with devices that use resources of their node (alpha in Kubernetes 1.37)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+_SCHEDULER = "reference_impl.scheduler"
+_NODE = f"{_SCHEDULER}.node_allocatable"
+_STATUSES = f"{_NODE}:statuses"
+_ON: dict[str, Any] = {"kubernetes_version": "1.37", "feature_gates": ("DRANodeAllocatableResources=true",)}
+
+
+def _status(patch: Patch, change: Callable[[Any, dict[str, Any]], dict[str, Any]]) -> None:
+    """Change each entry of the status of a pod: `change(pod, entry)`."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda pod, claims, device_of: [change(pod, entry) for entry in original(pod, claims, device_of)]
+
+    patch.wrap(_STATUSES, make)
+
+
+@mutant("node-resources-are-not-charged", rule="DRA-528", **_ON)
+def _(patch: Patch) -> None:
+    """What devices use is recorded, and not charged."""
+    patch.replace(f"{_NODE}:charged", lambda entries: {})
+
+
+@mutant("node-resources-are-not-recorded", rule="DRA-528", **_ON)
+def _(patch: Patch) -> None:
+    """What devices use is charged until the pod is bound, and not recorded."""
+    patch.replace(f"{_SCHEDULER}.publish:DirectPublisher._record_uses", lambda self, decision: None)
+
+
+@mutant("node-resources-are-forgotten-once-bound", rule="DRA-528", **_ON)
+def _(patch: Patch) -> None:
+    """What the devices of bound pods use is not charged any more."""
+    patch.replace(f"{_SCHEDULER}.cluster_view:ClusterView._uses_of", lambda self, pod, seen: {})
+
+
+@mutant("mappings-are-charged-for-each-container", rule="DRA-528", **_ON)
+def _(patch: Patch) -> None:
+    """A mapping is charged once for each container that references the claim."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def charged(entries: Any) -> Any:
+            return original(
+                [
+                    {**entry, "mapping": entry.get("mapping", []) * max(len(entry.get("containers") or ()), 1)}
+                    for entry in entries
+                ]
+            )
+
+        return charged
+
+    patch.wrap(f"{_NODE}:charged", make)
+
+
+@mutant("mappings-of-the-first-device", rule="DRA-528", **_ON)
+def _(patch: Patch) -> None:
+    """Of several devices of a claim, the first is charged."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda allocation, device_of: list(original(allocation, device_of))[:1]
+
+    patch.wrap(f"{_NODE}:_devices", make)
+
+
+@mutant("new-devices-have-room-everywhere", rule="DRA-528", **_ON)
+def _(patch: Patch) -> None:
+    """Devices are allocated whatever the node has left for them."""
+    patch.replace(f"{_SCHEDULER}.cycle:Cycle._with_room", lambda self, attempt, state, allocations: allocations)
+
+
+@mutant("shares-use-the-whole-capacity", rule="DRA-529", **_ON)
+def _(patch: Patch) -> None:
+    """A share is charged for the capacity of its device."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def devices(allocation: Any, device_of: Any) -> Any:
+            for result, device in original(allocation, device_of):
+                whole = {one.name: str(one.value) for one in device.capacity.values()}
+                yield {**result, "consumedCapacity": whole}, device
+
+        return devices
+
+    patch.wrap(f"{_NODE}:_devices", make)
+
+
+@mutant("capacity-multiplier-is-ignored", rule="DRA-529", **_ON)
+def _(patch: Patch) -> None:
+    """A share is charged for what it consumes, without the multiplier."""
+    patch.replace(f"{_NODE}:_product", lambda one, other: one)
+
+
+def _overhead(patch: Patch, times: Callable[[list[str]], int]) -> None:
+    """Charge perContainer `times(containers that reference the claim)`."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda entries: original(
+            [{**entry, "containers": ["x"] * times(entry.get("containers") or [])} for entry in entries]
+        )
+
+    patch.wrap(f"{_NODE}:charged", make)
+
+
+@mutant("overhead-of-one-container", rule="DRA-530", **_ON)
+def _(patch: Patch) -> None:
+    """The overhead for containers is charged once."""
+    _overhead(patch, lambda containers: min(len(containers), 1))
+
+
+@mutant("overhead-of-all-containers", rule="DRA-530", **_ON)
+def _(patch: Patch) -> None:
+    """The overhead for containers is charged for each container of the pod."""
+    _status(patch, lambda pod, entry: {**entry, "containers": [one["name"] for one in pod["spec"]["containers"]]})
+
+
+@mutant("overhead-for-the-pod-is-ignored", rule="DRA-530", **_ON)
+def _(patch: Patch) -> None:
+    """The overhead for the pod is not charged."""
+
+    def change(pod: Any, entry: dict[str, Any]) -> dict[str, Any]:
+        kept = [{name: value for name, value in one.items() if name != "perPod"} for one in entry.get("overhead") or ()]
+        return {**entry, "overhead": kept}
+
+    _status(patch, change)
+
+
+@mutant("unreferenced-claims-use-nothing", rule="DRA-531", **_ON)
+def _(patch: Patch) -> None:
+    """A claim that no container references is not charged."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda pod, claims, device_of: [
+            entry for entry in original(pod, claims, device_of) if entry.get("containers")
+        ]
+
+    patch.wrap(_STATUSES, make)
+
+
+@mutant("unreferenced-claims-have-a-container", rule="DRA-531", **_ON)
+def _(patch: Patch) -> None:
+    """The overhead for a container is charged although none references the claim."""
+    _overhead(patch, lambda containers: max(len(containers), 1))
+
+
+@mutant("mapped-claims-are-shared", rule="DRA-532", **_ON)
+def _(patch: Patch) -> None:
+    """A claim with a mapped device is used by several pods."""
+    patch.replace(f"{_NODE}:is_mapped", lambda allocation, device_of: False)
+
+
+@mutant("claims-with-overhead-are-not-shared", rule="DRA-533", **_ON)
+def _(patch: Patch) -> None:
+    """A claim whose devices have overhead only is used by one pod."""
+    patch.replace(f"{_NODE}:is_mapped", lambda allocation, device_of: True)
+
+
+def _new_only(patch: Patch) -> None:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def uses(self: Any, attempt: Any, state: Any, allocations: Any) -> Any:
+            found = original(self, attempt, state, allocations)
+            return [] if attempt.held else found
+
+        return uses
+
+    patch.wrap(f"{_SCHEDULER}.cycle:Cycle._uses", make)
+
+
+@mutant("overhead-of-the-first-pod", rule="DRA-533", **_ON)
+def _(patch: Patch) -> None:
+    """The overhead is charged for the pod for which the claim is allocated."""
+    _new_only(patch)
+
+
+@mutant("allocated-claims-use-nothing", rule="DRA-536", **_ON)
+def _(patch: Patch) -> None:
+    """Only what newly allocated devices use counts."""
+    _new_only(patch)
+
+
+@mutant("no-retry-for-node-resources", rule="DRA-536b", **_ON)
+def _(patch: Patch) -> None:
+    """A pod that ends wakes no pod that waits for what its devices would use."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def place(self: Any, pod: Any) -> bool:
+            return bool(original(self, pod)) and not self._charges_devices
+
+        return place
+
+    patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView._place", make)

@@ -1,0 +1,231 @@
+@profile:scheduler-core @component:scheduler @needs:direct-binding @since:1.37 @gate:DRANodeAllocatableResources
+Feature: Devices that use resources of their node
+  A device may use cpu, memory and huge pages of its node: its mapping once, its overhead once for each pod and once
+  more for each container. The scheduler charges both to the node and records them in the pod's status (KEP-5517, alpha
+  in 1.37). The nodes have 64 cpus.
+
+  @DRA-528
+  Scenario: What mapped devices use is charged to the node once, and recorded
+    Given the scheduler binds pods itself
+    And node "n1"
+    And node "n1" declares the features "DRANodeAllocatableResources"
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "20"}}, memory: {mapping: {deviceMultiplier: 1Gi}}}}
+        - {name: b, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: 19500m}}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 2 of "accelerator"
+    When a pod "pod" using claim "claim" is created with:
+      """
+      containers:
+        - {name: one, image: "registry.k8s.io/pause:3.10", resources: {claims: [{name: claim}], requests: {cpu: 500m}}}
+        - {name: two, image: "registry.k8s.io/pause:3.10", resources: {claims: [{name: claim}]}}
+      """
+    Then pod "pod" is bound to "n1"
+    And the status of pod "pod" has the node resources of its claims:
+      """
+      - resourceClaimName: claim
+        containers: [one, two]
+        mapping: [{name: cpu, quantity: 39500m}, {name: memory, quantity: 1Gi}]
+      """
+    When a pod "too-much" that requests 24001m of cpu is created
+    Then pod "too-much" stays unbound
+    When a pod "rest" that requests 24 of cpu is created
+    Then pod "rest" is bound to "n1"
+
+  @DRA-528
+  Scenario: Devices are not allocated if the node has too little left for what they use
+    Given the scheduler binds pods itself
+    And node "n1"
+    And node "n1" declares the features "DRANodeAllocatableResources"
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "20"}}}}
+        - {name: b, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "20"}}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "two" for 2 of "accelerator"
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a pod "first" that requests 30 of cpu
+    Then pod "first" is bound to "n1"
+    When a pod "two" using claim "two" is created
+    Then claim "two" stays unallocated
+    When a pod "one" using claim "one" is created
+    Then pod "one" is bound to "n1"
+
+  @DRA-529 @gate:DRAConsumableCapacity
+  Scenario: A share of a device uses the node in proportion to its capacity
+    Given the scheduler binds pods itself
+    And node "n1"
+    And node "n1" declares the features "DRANodeAllocatableResources"
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - name: a
+          allowMultipleAllocations: true
+          capacity: {cores: {value: "100"}}
+          nodeAllocatableResources: {cpu: {mapping: {capacityKey: cores, capacityMultiplier: 500m}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "small" with:
+      """
+      requests: [{name: r, exactly: {deviceClassName: $(class:accelerator), capacity: {requests: {cores: "15"}}}}]
+      """
+    And a ResourceClaim "large" with:
+      """
+      requests: [{name: r, exactly: {deviceClassName: $(class:accelerator), capacity: {requests: {cores: "61"}}}}]
+      """
+    When a pod "small" using claim "small" is created
+    And a pod "large" using claim "large" is created
+    Then pod "small" is bound to "n1"
+    And pod "large" is bound to "n1"
+    And the status of pod "small" has the node resources of its claims:
+      """
+      [{resourceClaimName: small, containers: [main], mapping: [{name: cpu, quantity: 7500m}]}]
+      """
+    And the status of pod "large" has the node resources of its claims:
+      """
+      [{resourceClaimName: large, containers: [main], mapping: [{name: cpu, quantity: 30500m}]}]
+      """
+    When a pod "too-much" that requests 26001m of cpu is created
+    Then pod "too-much" stays unbound
+    When a pod "rest" that requests 26 of cpu is created
+    Then pod "rest" is bound to "n1"
+
+  Scenario Outline: A claim that <whose> references is charged for them
+    Given the scheduler binds pods itself
+    And node "n1"
+    And node "n1" declares the features "DRANodeAllocatableResources"
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "3"}, overhead: {perPod: "10", perContainer: "7"}}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    When a pod "pod" using claim "claim" is created with:
+      """
+      containers:
+        - {name: one, image: "registry.k8s.io/pause:3.10"<one>}
+        - {name: two, image: "registry.k8s.io/pause:3.10"<two>}
+        - {name: three, image: "registry.k8s.io/pause:3.10"}
+      """
+    Then pod "pod" is bound to "n1"
+    And the status of pod "pod" has the node resources of its claims:
+      """
+      - resourceClaimName: claim
+        containers: <containers>
+        mapping: [{name: cpu, quantity: "3"}]
+        overhead: [{name: cpu, perPod: "10", perContainer: "7"}]
+      """
+    When a pod "too-much" that requests <too much> of cpu is created
+    Then pod "too-much" stays unbound
+    When a pod "rest" that requests <rest> of cpu is created
+    Then pod "rest" is bound to "n1"
+
+    @DRA-530
+    Examples:
+      | whose          | one                                    | two                                    | containers | too much | rest |
+      | one container  | , resources: {claims: [{name: claim}]} |                                        | [one]      | 44001m   | 44   |
+      | two containers | , resources: {claims: [{name: claim}]} | , resources: {claims: [{name: claim}]} | [one, two] | 37001m   | 37   |
+
+    @DRA-531
+    Examples:
+      | whose        | one | two | containers | too much | rest |
+      | no container |     |     | []         | 51001m   | 51   |
+
+  @DRA-532
+  Scenario: A claim with a mapped device is not shared by pods
+    Given the scheduler binds pods itself
+    And node "n1"
+    And node "n1" declares the features "DRANodeAllocatableResources"
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, nodeAllocatableResources: {cpu: {overhead: {perPod: "1"}, mapping: {deviceMultiplier: "1"}}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    When a pod "one" using claim "claim" is created
+    Then pod "one" is bound to "n1"
+    When a pod "two" using claim "claim" is created
+    Then pod "two" stays unbound
+    And claim "claim" is reserved for exactly the pods "one"
+
+  @DRA-533
+  Scenario: The overhead of a claim is charged for each pod that shares it
+    Given the scheduler binds pods itself
+    And node "n1"
+    And node "n1" declares the features "DRANodeAllocatableResources"
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, nodeAllocatableResources: {cpu: {overhead: {perPod: "15", perContainer: "5"}}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    When a pod "one" using claim "claim" is created
+    Then pod "one" is bound to "n1"
+    When a pod "two" using claim "claim" is created
+    Then pod "two" is bound to "n1"
+    And the status of pod "two" has the node resources of its claims:
+      """
+      [{resourceClaimName: claim, containers: [main], overhead: [{name: cpu, perPod: "15", perContainer: "5"}]}]
+      """
+    When a pod "too-much" that requests 24001m of cpu is created
+    Then pod "too-much" stays unbound
+    When a pod "rest" that requests 24 of cpu is created
+    Then pod "rest" is bound to "n1"
+
+  @DRA-536
+  Scenario: What the devices of an allocated claim use counts for the next pods that use it
+    Given the scheduler binds pods itself
+    And node "n1"
+    And node "n1" declares the features "DRANodeAllocatableResources"
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, nodeAllocatableResources: {cpu: {overhead: {perPod: "10"}}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    When a pod "one" using claim "claim" is created
+    Then pod "one" is bound to "n1"
+    When a pod "filling" that requests 44 of cpu is created
+    Then pod "filling" is bound to "n1"
+    When a pod "two" using claim "claim" is created
+    Then pod "two" is bound to "n1"
+    When a pod "three" using claim "claim" is created
+    Then pod "three" stays unbound
+
+  @DRA-536b
+  Scenario: A pod that waits for what its devices would use is scheduled when another pod ends
+    Given the scheduler binds pods itself
+    And node "n1"
+    And node "n1" declares the features "DRANodeAllocatableResources"
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, nodeAllocatableResources: {cpu: {overhead: {perPod: "10"}}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    When a pod "one" using claim "claim" is created
+    Then pod "one" is bound to "n1"
+    When a pod "filling" that requests 45 of cpu is created
+    Then pod "filling" is bound to "n1"
+    When a pod "two" using claim "claim" is created
+    Then pod "two" stays unbound
+    When pod "filling" is force-deleted
+    Then pod "two" is bound to "n1"
