@@ -606,7 +606,12 @@ def _(world: World, name: str) -> None:
 
 
 def warnings_of(world: World, name: str) -> list[str]:
-    """Return the messages of the Warning events about a ComputeDomain that users can find: in its namespace.
+    """Return the messages of the Warning events about a ComputeDomain that users can find."""
+    return [event_text(event) for event in _warning_events(world, name)]
+
+
+def _warning_events(world: World, name: str) -> list[Obj]:
+    """Return the Warning events about a ComputeDomain in its namespace.
 
     An event about an object of that name in another API group, such as v1, is about another object.
     """
@@ -621,7 +626,7 @@ def warnings_of(world: World, name: str) -> list[str]:
             and about.get("uid") == uid_of(created)
             and group == COMPUTE_DOMAINS.group
         ):
-            found.append(event_text(event))
+            found.append(event)
     return found
 
 
@@ -635,6 +640,20 @@ def _(world: World, name: str, text: str) -> None:
         return any(wanted in message for message in found), found
 
     world.eventually(f"Warning events of ComputeDomain {name}", look, expected=[f"…{wanted}…"])
+
+
+@then('the Warning event of ComputeDomain "{name}" that contains "{text}" comes to be recorded {count:d} times')
+def _(world: World, name: str, text: str, count: int) -> None:
+    """The Warning events of the domain with this text come to have been recorded or counted so many times or more."""
+    wanted = with_uids(world, text)
+
+    def look() -> Seen[list[str]]:
+        found = [event for event in _warning_events(world, name) if wanted in event_text(event)]
+        times = [int((event.get("series") or event).get("count") or 1) for event in found]
+        told = [f"{event_text(event)} ({number} times)" for event, number in zip(found, times, strict=True)]
+        return sum(times) >= count, told
+
+    world.eventually(f"Warning events of ComputeDomain {name}", look, expected=[f"…{wanted}… ({count} times or more)"])
 
 
 @then('the ComputeDomain "{name}" gets no Warning event that contains "{text}"')

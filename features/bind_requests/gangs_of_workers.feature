@@ -22,16 +22,21 @@ Feature: Gangs whose workers need a node each
       | 18    | 17    |
 
   @KAI-031b @needs:no-binder
-  Scenario: A worker whose BindRequest fails is placed again beside the others
-    Given nodes 1 to 4 with an IMEX channel each
-    And a PodGroup "job" that needs 4 pods
-    And pods "worker" 1 to 4 of PodGroup "job" using template "one"
-    Then 4 pods of PodGroup "job" get BindRequests, with a device each
+  Scenario Outline: One of <count> workers whose BindRequest fails is placed again beside the others
+    Given nodes 1 to <count> with an IMEX channel each
+    And a PodGroup "job" that needs <count> pods
+    And pods "worker" 1 to <count> of PodGroup "job" using template "one"
+    Then <count> pods of PodGroup "job" get BindRequests, with a device each
     Given the BindRequest of pod "worker-1" is remembered
     And the BindRequest of pod "worker-3" is remembered
-    And the BindRequest of pod "worker-4" is remembered
+    And the BindRequest of pod "worker-<count>" is remembered
     When "status" of the BindRequest of pod "worker-2" is set to {phase: Failed, reason: by hand}
     Then the BindRequest of pod "worker-2" is replaced
     And the BindRequest of pod "worker-1" is unchanged
     And the BindRequest of pod "worker-3" is unchanged
-    And the BindRequest of pod "worker-4" is unchanged
+    And the BindRequest of pod "worker-<count>" is unchanged
+
+    Examples:
+      | count |
+      | 4     |
+      | 18    |

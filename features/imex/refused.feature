@@ -33,6 +33,15 @@ Feature: ComputeDomains and claims that cannot work
     Then the ComputeDomain "rival" gets a Warning event that contains "other-channel"
     And the ComputeDomain "other" gets no Warning event that contains "channel"
 
+  @NV-447 @needs:virtual-clock
+  Scenario: A ComputeDomain whose template name stays taken gets the event again
+    Given a DeviceClass "gpu" selecting 'true'
+    And a ResourceClaimTemplate "job-channel" for 1 of "gpu"
+    And a ComputeDomain "job" for 2 nodes
+    Then the ComputeDomain "job" gets a Warning event that contains "job-channel"
+    When 1300 seconds pass
+    Then the Warning event of ComputeDomain "job" that contains "job-channel" comes to be recorded 2 times
+
   @NV-447c
   Scenario Outline: A ComputeDomain whose <kind> cannot be created again gets an event
     Given a ComputeDomain "job" for 2 nodes

@@ -179,3 +179,15 @@ def test_a_run_without_a_verdict_names_its_problems_and_errors() -> None:
         ],
     }
     assert verify._errors(report) == "  the driver did not start\n  a: a worker crashed\n"
+
+
+def test_a_summary_counts_rules_of_which_only_a_part_was_run() -> None:
+    def rule(name: str, status: str, *scenarios: str) -> dict[str, object]:
+        return {"id": name, "status": status, "reason": "", "level": "MUST", "scenarios": list(scenarios)}
+
+    report = {
+        "rules": [rule("A-1", "passed", "a"), rule("A-2", "filtered", "a", "b"), rule("A-3", "filtered", "b")],
+        "scenarios": [{"id": "a", "status": "passed"}, {"id": "b", "status": "filtered"}],
+    }
+    summary = verify._summary(load()[0], verify._rows(report))
+    assert summary.endswith(": 1 rules passed, 0 broken, 1 passed in part")

@@ -95,7 +95,10 @@ def _statuses(rules: Mapping[str, Any]) -> dict[str, str]:
 def _summary(program: ThirdParty, rules: Mapping[str, Any]) -> str:
     passed = sum(row["status"] == "passed" for row in rules.values())
     broken = sum(row["status"] in BROKEN for row in rules.values())
-    return f"{program.name} {program.version}: {passed} rules passed, {broken} broken"
+    # A rule is filtered if one of its scenarios was left out, although others passed.
+    partly = sum(row["status"] == _FILTERED and row["ran"] for row in rules.values())
+    text = f"{program.name} {program.version}: {passed} rules passed, {broken} broken"
+    return f"{text}, {partly} passed in part" if partly else text
 
 
 def unexpected(
@@ -147,7 +150,16 @@ def verdicts(
         return str(error)
     if isinstance(report, str):
         return report
-    return {rule["id"]: {**rule, "reason": _evidence(rule, report)} for rule in report["rules"]}
+    return _rows(report)
+
+
+def _rows(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rules of a report by id, with the evidence, and whether a scenario of the rule passed (`ran`)."""
+    passed = {row["id"] for row in report["scenarios"] if row["status"] == "passed"}
+    return {
+        rule["id"]: {**rule, "reason": _evidence(rule, report), "ran": not passed.isdisjoint(rule["scenarios"])}
+        for rule in report["rules"]
+    }
 
 
 def report_of(
