@@ -95,7 +95,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{CONTROLLER}.report_taken_name", lambda self, domain, resource, there: None)
 
 
-@mutant("taken-template-name-told-once", rule="NV-447")
+@mutant("taken-template-name-recorded-once", rule="NV-447")
 def _(patch: Patch) -> None:
     """The event of a taken name is recorded once; an API server deletes it after an hour."""
     patch.replace("reference_impl.compute_domain.controller:_EVENT_INTERVAL", 1e9)

@@ -650,8 +650,8 @@ def _(world: World, name: str, text: str, count: int) -> None:
     def look() -> Seen[list[str]]:
         found = [event for event in _warning_events(world, name) if wanted in event_text(event)]
         times = [int((event.get("series") or event).get("count") or 1) for event in found]
-        told = [f"{event_text(event)} ({number} times)" for event, number in zip(found, times, strict=True)]
-        return sum(times) >= count, told
+        texts = [f"{event_text(event)} ({number} times)" for event, number in zip(found, times, strict=True)]
+        return sum(times) >= count, texts
 
     world.eventually(f"Warning events of ComputeDomain {name}", look, expected=[f"…{wanted}… ({count} times or more)"])
 

@@ -483,7 +483,7 @@ def _matters(before: Obj, after: Obj) -> bool:
 def _same_for_pods(before: Obj, after: Obj) -> bool:
     """Return whether a node's change cannot matter to a waiting pod (heartbeats, images)."""
     return (
-        NodeFacts.of(before).declared == NodeFacts.of(after).declared
+        (before.get("status") or {}).get("declaredFeatures") == (after.get("status") or {}).get("declaredFeatures")
         and before.get("spec") == after.get("spec")
         and meta(before).get("labels") == meta(after).get("labels")
         and (before.get("status") or {}).get("allocatable") == (after.get("status") or {}).get("allocatable")

@@ -193,7 +193,7 @@ def test_a_report_of_another_cluster_is_judged(tmp_path: Path, rule: dict[str, A
     report = {"rules": [rule], "scenarios": [{"id": "s", "status": "passed"}]}
     (tmp_path / "report.json").write_bytes(orjson.dumps(report))
     done = subprocess.CompletedProcess[str]([], code, "", "")
-    found = "\n".join(existing.judged(done, tmp_path))
+    found = "\n".join(existing.judged(done, tmp_path, what="a run", known=existing.known_rules()))
     assert wrong in found
     assert bool(wrong) == bool(found)
 

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-import orjson
 import yaml
 
 from deploy.manifests.parts import IMAGE, PULL, object_of
@@ -26,8 +25,9 @@ from dra_api.objects import Obj
 from dra_conformance.control_plane.kind import KindControlPlane, programs
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.rbac.job import KUBECONFIG_TEXT
+from verification.kind_cluster import shards
 from verification.kind_cluster.cluster import READY, Cluster, call
-from verification.kind_cluster.existing import ours
+from verification.kind_cluster.existing import judged, ours
 from verification.kind_cluster.manifests import FOLDER
 from verification.kind_cluster.nodes import DRIVER, rolled_out
 
@@ -48,10 +48,8 @@ _WORKLOADS = (
     *("deployment/reference-compute-domain", "deployment/reference-webhook"),
     *("daemonset/gpu-kubelet-plugin", "daemonset/compute-domain-kubelet-plugin"),
 )
-_BROKEN = ("failed", "error", "flaky")
 _JUDGE, _NAMESPACE = "judge", "dra-conformance"
 _KUBELET, _CDI, _SHARED, _MOUNTED = "/var/lib/kubelet", "/var/run/cdi", "/var/lib/dra-conformance", "/etc/judge"
-_HOST = KUBECONFIG_TEXT.partition("https://")[2].split()[0]
 _RUN = 1800.0
 
 
@@ -87,24 +85,9 @@ def _components(cluster: Cluster, out: Path) -> Iterator[str]:
     words += [word for chapter in CHAPTERS.values() for word in ("--focus", f"^{chapter}")]
     plane = ("--control-plane", f"kubeconfig:{cluster.plane.kubeconfig}")
     ended = ours("run", *plane, *words, "--out", str(out), "--progress", "none", within=_RUN)
-    yield from judged(out, ended)
+    yield from judged(ended, out, what="reference components as pods", known=())
     # While it is registered and does not run, the API server refuses claims.
     cluster.kubectl("delete", "validatingwebhookconfiguration", WEBHOOK)
-
-
-def judged(out: Path, ended: subprocess.CompletedProcess[str]) -> Iterator[str]:
-    """Print how many scenarios of a report passed; yield the broken rules, and whether nothing passed."""
-    if not (out / "report.json").is_file():
-        yield f"the run ended with {ended.returncode}:\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}"
-        return
-    report: Obj = orjson.loads((out / "report.json").read_bytes())
-    for rule in report["rules"]:
-        if rule["status"] in _BROKEN:
-            yield f"{rule['id']} {rule['status']}: {rule['reason']}"
-    statuses = [row["status"] for row in report["scenarios"] if row["status"] != "filtered"]
-    print(f"kind: { ({name: statuses.count(name) for name in sorted(set(statuses))}) }", flush=True)
-    if "passed" not in statuses:
-        yield "no scenario passed"
 
 
 def _driver(cluster: Cluster, node: str, out: Path) -> Iterator[str]:
@@ -113,7 +96,7 @@ def _driver(cluster: Cluster, node: str, out: Path) -> Iterator[str]:
     words += ["--node-name", node, "--cdi-root", _CDI, "--scheduler-name", SCHEDULER]
     words += [word for name in _OF_DRIVER for word in ("--profile", name)]
     cluster.apply_objects(yaml.safe_load_all(ours("rbac", "--control-plane", "kubeconfig", *words).stdout))
-    cluster.apply_objects(judge(node, str((cluster.get("service", "kubernetes") or {})["spec"]["clusterIP"])))
+    cluster.apply_objects(judge(node, shards.address(cluster)))
     ready = ("wait", "--for=condition=Ready", f"pod/{_JUDGE}", f"--timeout={READY:.0f}s")
     cluster.kubectl("--namespace", _NAMESPACE, *ready, timeout=READY + 30)
     command = [
@@ -135,7 +118,7 @@ def _driver(cluster: Cluster, node: str, out: Path) -> Iterator[str]:
         cluster.on_node(node, "rm", "-rf", f"{_SHARED}/report")
         ended = _in_container(node, command)
         programs.run([programs.DOCKER, "cp", f"{node}:{_SHARED}/report", str(out)], timeout=READY)
-        yield from judged(out, ended)
+        yield from judged(ended, out, what="the reference driver on its node", known=())
     finally:
         cluster.on_node(node, "systemctl", "start", "kubelet")
     address = cluster.items("nodes", f"--field-selector=metadata.name={node}")[0]["status"]["addresses"][0]["address"]
@@ -169,7 +152,7 @@ def judge(node: str, address: str) -> list[Obj]:
     spec: Obj = {
         "nodeName": node,
         "serviceAccountName": _NAMESPACE,
-        "hostAliases": [{"ip": address, "hostnames": [_HOST]}],
+        "hostAliases": [{"ip": address, "hostnames": [shards.HOST]}],
         "terminationGracePeriodSeconds": 0,
         "containers": [container],
         "volumes": [

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ def _judge(cluster: Cluster, user: Path, folder: Path) -> Iterator[str]:
     if doctor.returncode != 0:
         yield f"doctor ends with {doctor.returncode}:\n{doctor.stdout[-2000:]}"
     done = ours("run", *plane, *_FOCUS, "--out", str(folder / "existing"), "--progress", "none")
-    yield from judged(done, folder / "existing")
+    yield from judged(done, folder / "existing", what="the example driver of the cluster", known=known_rules())
     cleaned = ours("cleanup", "--kubeconfig", str(user))
     # Resources of other profiles are "not checked": the printed permissions do not include them.
     if "no objects found" not in cleaned.stdout:
@@ -71,22 +71,29 @@ def _judge(cluster: Cluster, user: Path, folder: Path) -> Iterator[str]:
     cluster.delete(folder / "permissions")
 
 
-def judged(done: subprocess.CompletedProcess[str], out: Path) -> Iterator[str]:
-    """Yield the rules that fail and are not known to, and rules that lack a permission."""
+def judged(done: subprocess.CompletedProcess[str], out: Path, *, what: str, known: Collection[str]) -> Iterator[str]:
+    """Print how many scenarios of the run of `what` passed; yield what is wrong with its report.
+
+    That is rules that fail and are not `known` to, rules that lack a permission, and that no scenario passed.
+    """
     if done.returncode not in _WITH_VERDICT or not (out / "report.json").is_file():
         yield f"the run ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         return
     report: Obj = orjson.loads((out / "report.json").read_bytes())
-    known = {rule for one in load() if one.name in _KNOWN for rule in one.broken_rules}
     for rule in report["rules"]:
         lacks = "missing permission" in str(rule["reason"])
         if lacks or (rule["status"] in _BROKEN and rule["id"] not in known):
             yield f"{rule['id']} {rule['status']}: {rule['reason']}"
     statuses = [row["status"] for row in report["scenarios"]]
     counted = {status: statuses.count(status) for status in sorted(set(statuses) - {"filtered"})}
-    print(f"kind: the example driver of the cluster: {counted}", flush=True)
+    print(f"kind: {what}: {counted}", flush=True)
     if "passed" not in counted:
         yield "no scenario passed"
+
+
+def known_rules() -> set[str]:
+    """Return the rules that Kubernetes' own programs are known to break."""
+    return {rule for one in load() if one.name in _KNOWN for rule in one.broken_rules}
 
 
 def ours(*words: str, within: float = _RUN) -> subprocess.CompletedProcess[str]:

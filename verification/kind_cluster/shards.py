@@ -30,7 +30,8 @@ EMBEDDED = ("--control-plane", "embedded", "--profile", "driver-core")
 ON_CLUSTER = ("--focus", "^claims/api_(taint_rules|pod_groups|partitions|tables)")
 _READER, _NAMESPACE, _VOLUME = f"{NAME}-reports", NAME, "/var/lib/reports"
 _BROKEN = ("failed", "error", "flaky")
-_HOST = KUBECONFIG_TEXT.partition("https://")[2].split()[0]
+HOST = KUBECONFIG_TEXT.partition("https://")[2].split()[0]
+"""The API server in the kubeconfig of pods."""
 
 
 def look(cluster: Cluster, archive: Path, archives: Path, folder: Path) -> Iterator[str]:
@@ -63,7 +64,7 @@ def _run(cluster: Cluster, folder: Path, options: Sequence[str], *, shards: int)
     work = folder / f"shards-{shards}"
     shutil.rmtree(work, ignore_errors=True)
     (work / "manifests").mkdir(parents=True)
-    made = [with_host(one, _HOST, _address(cluster)) for one in yaml.safe_load_all(printed.stdout)]
+    made = [with_host(one, HOST, address(cluster)) for one in yaml.safe_load_all(printed.stdout)]
     (work / "manifests/job.yaml").write_text(text_of([*made, volume(cluster.workers[0])]), encoding="utf-8")
     cluster.on_node(cluster.workers[0], "mkdir", "--parents", _VOLUME)
     clock = RealClock()
@@ -135,7 +136,8 @@ def _passed(report: Obj) -> int:
     return list(statuses(report).values()).count("passed")
 
 
-def _address(cluster: Cluster) -> str:
+def address(cluster: Cluster) -> str:
+    """Return the address of the API server for pods."""
     service: Any = cluster.get("service", "kubernetes")
     return str(service["spec"]["clusterIP"])
 
