@@ -316,8 +316,9 @@ def test_without_docker_there_is_one_line_and_exit_code_10(tmp_path: Path) -> No
     done = run(tmp_path, "--rule", "DRA-100", DOCKER_HOST=f"unix://{tmp_path}/none.sock")
     assert done.returncode == ExitCode.TARGET_UNREACHABLE, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
-    told = [line for line in (done.stdout + done.stderr).splitlines() if "no Docker daemon answers" in line]
-    assert len(told) == 1, done.stdout + done.stderr
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if "no Docker daemon answers" in line]
+    assert len(lines) == 1, done.stdout + done.stderr
+    assert lines[0].endswith("no Docker daemon answers: No such file or directory"), lines[0]
     assert "docker info" in done.stdout + done.stderr
 
 

@@ -176,11 +176,21 @@ def docker_info() -> Mapping[str, Any]:
         finally:
             client.close()
     except (docker.errors.DockerException, requests.RequestException) as error:
-        why = _first_line(error)
+        why = _root_cause(error)
         raise TargetUnreachable(f"--control-plane k3s: no Docker daemon answers: {why}", hint=_WAY_OUT) from None
     return reported
 
 
-def _first_line(error: Exception) -> str:
+def _root_cause(error: BaseException) -> str:
+    """Return the operating system's words for a failed connection, which docker and requests quote as Python tuples."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return _first_line(error)
+
+
+def _first_line(error: BaseException) -> str:
     lines = str(error).splitlines()
     return lines[0] if lines else type(error).__name__
