@@ -23,7 +23,7 @@ def build(names: Collection[str] = (), *, everything: bool = False) -> int:
     Without Go, report that once (in CI that is a failure).
 
     Args:
-        names: only these programs; by default all but those that are built on request.
+        names: only these programs, or what builds them; by default all but those that are built on request.
         everything: those on request, too.
     """
     go = shutil.which("go")
@@ -35,11 +35,19 @@ def build(names: Collection[str] = (), *, everything: bool = False) -> int:
         print(f"unknown name {', '.join(sorted(unknown))} (choose from {known})", file=sys.stderr)
         return ExitCode.USAGE
     BIN.mkdir(exist_ok=True)
+    builders = _builders(names, programs)
     for one in programs:
-        wanted = one.name in names if names else everything or not one.on_request
+        wanted = one.name in builders if names else everything or not one.on_request
         if wanted and not _build(go, one):
             return 1
     return 0
+
+
+def _builders(names: Collection[str], programs: Collection[ThirdParty]) -> set[str]:
+    """Return `names` and what builds their programs: several descriptions judge a program that one of them builds."""
+    by_program = {made.program: one.name for one in programs for made in _programs(one)}
+    without = (one for one in programs if one.name in names and not any(_programs(one)))
+    return {*names, *(by_program[one.program] for one in without if one.program in by_program)}
 
 
 def _build(go: str, one: ThirdParty) -> bool:
