@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from dra_api import __version__
-from dra_api.client import KubeClient
+from dra_api.client import ApiError, KubeClient
 from dra_api.clock import timestamp
+from dra_api.objects import RESOURCE_SLICES, meta
 from dra_conformance.control_plane import own_access
 from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.core import digests
@@ -22,6 +23,7 @@ from dra_conformance.core.rules import Catalogue
 from dra_conformance.engine import supported_features, target_isolation
 from dra_conformance.engine.plan import Plan
 from dra_conformance.engine.target import under_test
+from fake_nvml import marker
 
 
 def started(
@@ -60,13 +62,14 @@ def describe(
     embedded = options.control_plane == "embedded"
     features = supported_features.find(options)
     rehearsal = embedded or (control_plane is not None and control_plane.evidence == "rehearsal")
+    on_cluster = _simulated_by_driver(options, control_plane)
     return TargetInfo(
         components=components,
         driver=options.driver_name,
         kubernetes_version=options.kubernetes_version if embedded else _version(control_plane),
         control_plane=_embedded(options) if embedded else _control_plane(control_plane, rehearsal=rehearsal),
         kubelet=_kubelet(components["kubelet"], control_plane),
-        nvml=_nvml(options),
+        nvml=_nvml(options, on_cluster=on_cluster),
         resource_api=", ".join(resource_versions[:1]),
         revision=options.protocol,
         driver_release=options.nvidia_release,
@@ -75,22 +78,35 @@ def describe(
             options, isolation, as_administrator=isolation != NONE and _is_administrator(control_plane)
         ),
         under_test=tuple(sorted(under_test(options.components(), nvml=options.nvml))),
-        simulated=_simulated(options, rehearsal=rehearsal),
+        simulated=_simulated(options, rehearsal=rehearsal, fake_gpus=on_cluster == marker.GPUS),
         features=dict(features.supported),
         missing_features=dict(features.unsupported),
     )
 
 
-def _simulated(options: RunOptions, *, rehearsal: bool) -> tuple[str, ...]:
-    """Return what the suite simulates of the system around the components under test."""
+def _simulated(options: RunOptions, *, rehearsal: bool, fake_gpus: bool) -> tuple[str, ...]:
+    """Return what is simulated of the system around the components under test."""
     own = options.component("driver").takes_fake_gpus
     parts = {
         "control plane": rehearsal,
         "kubelet": options.component("kubelet").kind == "reference",
-        "GPUs": own and options.nvml == "fake",
+        "GPUs": (own and options.nvml == "fake") or fake_gpus,
         "MPS control daemons": own and options.nvml == "fake" and options.component("driver").kind == "exec",
     }
     return tuple(name for name, simulated in parts.items() if simulated)
+
+
+def _simulated_by_driver(options: RunOptions, control_plane: ControlPlane | None) -> str:
+    """Return what the slices of a driver that runs already say is simulated; empty if they say nothing."""
+    if control_plane is None or options.component("driver").kind not in ("socket", "cluster"):
+        return ""
+    try:
+        client = KubeClient(control_plane.transport())
+        slices = client.list(RESOURCE_SLICES, field_selector=f"spec.driver={options.driver_name}")
+    except (ApiError, TargetUnreachable):  # reported as the run's problem already
+        return ""
+    marks = ((meta(found).get("annotations") or {}).get(marker.ANNOTATION) for found in slices.items)
+    return marker.GPUS if marker.GPUS in marks else ""
 
 
 def _is_administrator(control_plane: ControlPlane | None) -> bool:
@@ -114,11 +130,12 @@ def _control_plane(control_plane: ControlPlane | None, *, rehearsal: bool) -> st
     return "embedded emulation (simulated), served outside the run" if rehearsal else "cluster"
 
 
-def _nvml(options: RunOptions) -> str:
+def _nvml(options: RunOptions, *, on_cluster: str) -> str:
     if options.nvml == "real":
         return "this machine's own"
-    simulated = options.component("driver").takes_fake_gpus
-    return f"fake NVML, inventory {options.inventory} (simulated)" if simulated else "as the driver finds it"
+    if options.component("driver").takes_fake_gpus:
+        return f"fake NVML, inventory {options.inventory} (simulated)"
+    return "fake NVML of the driver (simulated)" if on_cluster == marker.GPUS else "as the driver finds it"
 
 
 def _kubelet(implementation: str, control_plane: ControlPlane | None) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
 from dra_api.component import Component
+from fake_nvml import marker
 from reference_impl.kubelet_plugin.nvml_library import pynvml_with
 from reference_impl.kubelet_plugin.options import GPU_DRIVER, FeatureGates, KubeletPluginOptions, OptionError
 from reference_impl.kubelet_plugin.plugin import KubeletPlugin
@@ -99,4 +100,7 @@ def plugin_options(args: argparse.Namespace) -> KubeletPluginOptions:
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
     """Return the component, not yet started."""
     options = plugin_options(args)
-    return KubeletPlugin(client, clock=clock, nvml=pynvml_with(args.container_driver_root), options=options)
+    nvml = pynvml_with(args.container_driver_root)
+    if marker.is_loaded():
+        options = replace(options, annotations={marker.ANNOTATION: marker.GPUS})
+    return KubeletPlugin(client, clock=clock, nvml=nvml, options=options)

@@ -66,6 +66,7 @@ def slice_publisher(client: KubeClient, options: KubeletPluginOptions, *, clock:
         driver=options.driver_name,
         node_name=options.node_name,
         resync_delay=options.resync_delay,
+        annotations=options.annotations,
     )
 
 

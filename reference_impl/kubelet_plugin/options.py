@@ -5,7 +5,7 @@ Source: the flags and gates of cmd/gpu-kubelet-plugin at 95932046; rules NV-004 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
@@ -100,6 +100,7 @@ class KubeletPluginOptions:
         healthcheck_port: TCP port for liveness probes; None for none.
         resync_delay: seconds until a slice that others changed is restored. Upstream waits 30 s (DRA-290),
             which is the maximum; sooner is allowed.
+        annotations: annotations of the slices.
     """
 
     node_name: str
@@ -117,6 +118,7 @@ class KubeletPluginOptions:
     cleanup_interval: float = 600.0
     resync_delay: float = 1.0
     healthcheck_port: int | None = None
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def data_dir(self) -> Path:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dra_api.client import KubeClient
@@ -84,18 +84,29 @@ class SlicePublisher:
     Arguments:
         driver, node_name: owner of the slices; every other slice of this driver on this node is removed.
         resync_delay: seconds until a change by others is reverted.
+        annotations: annotations of new slices.
 
     `publish` is called once before `start`, and again for every change.
     """
 
     _wanted: tuple[SliceContent, ...]
 
-    def __init__(self, client: KubeClient, *, clock: Clock, driver: str, node_name: str, resync_delay: float) -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        clock: Clock,
+        driver: str,
+        node_name: str,
+        resync_delay: float,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
         self._client = client
         self._clock = clock
         self._driver = driver
         self._node_name = node_name
         self._resync_delay = resync_delay
+        self._annotations = dict(annotations or {})
         self._accepted: dict[str, tuple[Obj, Obj]] = {}
         self._synced_once = threading.Event()
         self._queue: WorkQueue[str] = WorkQueue(clock, base_delay=0.05, max_delay=5.0)
@@ -213,7 +224,10 @@ class SlicePublisher:
         # With the Node as owner, the garbage collector deletes the slices after the Node (rule NV-019).
         owner = owner_reference({"apiVersion": NODES.api_version, "kind": NODES.kind, **node})
         name = f"{index:05d}-{self._driver}-{self._node_name}-"
-        return {"metadata": {"generateName": name, "ownerReferences": [owner]}, "spec": spec}
+        metadata: Obj = {"generateName": name, "ownerReferences": [owner]}
+        if self._annotations:
+            metadata["annotations"] = self._annotations
+        return {"metadata": metadata, "spec": spec}
 
     def _same(self, spec: Obj, old: Obj) -> bool:
         stored = old["spec"]

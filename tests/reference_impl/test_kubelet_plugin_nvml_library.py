@@ -13,12 +13,14 @@ from fake_nvml.library import library_dir as folder
 _LOOK = """
 import sys
 from pathlib import Path
+from fake_nvml import marker
 from reference_impl.kubelet_plugin.nvml_library import pynvml_with
 pynvml = pynvml_with(Path(sys.argv[1]))
 try:
     pynvml.nvmlInit()
 except pynvml.NVMLError as error:  # the library has no GPUs here
     print(type(error).__name__)
+print("fake" if marker.is_loaded() else "not fake")
 print({line.split()[-1] for line in open("/proc/self/maps") if "libnvidia-ml" in line})
 """
 
@@ -38,6 +40,7 @@ def test_the_library_of_the_driver_root_is_loaded(tmp_path: Path, place: str) ->
     library = tmp_path / place / "libnvidia-ml.so.580.95.05"
     library.write_bytes((folder() / "libnvidia-ml.so.1").read_bytes())
     assert str(library.resolve()) in loaded(tmp_path)
+    assert "\nfake\n" in loaded(tmp_path)
     assert str(library.resolve()) in loaded(tmp_path, LD_LIBRARY_PATH=str(folder()))
 
 
@@ -48,4 +51,4 @@ def test_a_library_that_cannot_be_loaded_leaves_the_search_to_the_loader(tmp_pat
 
 def test_the_machine_s_own_root_is_the_loader_s_business(tmp_path: Path) -> None:
     assert str(folder() / "libnvidia-ml.so.1") in loaded(Path("/"), LD_LIBRARY_PATH=str(folder()))
-    assert loaded(tmp_path).startswith("NVMLError_LibraryNotFound")
+    assert loaded(tmp_path).startswith("NVMLError_LibraryNotFound\nnot fake\n")

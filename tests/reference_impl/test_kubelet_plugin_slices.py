@@ -26,13 +26,14 @@ class NoServer:
         return
 
 
-def publisher() -> SlicePublisher:
+def publisher(**annotations: str) -> SlicePublisher:
     return SlicePublisher(
         KubeClient(NoServer()),
         clock=RealClock(),
         driver="gpu.nvidia.com",
         node_name="n1",
         resync_delay=1,
+        annotations=annotations,
     )
 
 
@@ -69,6 +70,13 @@ def test_first_publication() -> None:
     assert new["metadata"]["ownerReferences"] == [{"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "node-uid"}]
     assert new["spec"]["pool"] == {"name": "n1", "generation": 1, "resourceSliceCount": 1}
     assert new["spec"]["nodeName"] == "n1"
+
+
+def test_new_slices_have_the_publisher_s_annotations() -> None:
+    (plain,) = publisher().plan([content("gpu-0")], [], NODE).create
+    (marked,) = publisher(simulated="GPUs").plan([content("gpu-0")], [], NODE).create
+    assert "annotations" not in plain["metadata"]
+    assert marked["metadata"]["annotations"] == {"simulated": "GPUs"}
 
 
 def test_nothing_to_do_after_a_restart() -> None:
