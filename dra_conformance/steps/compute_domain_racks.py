@@ -6,6 +6,7 @@ Steps that count nodes call them node-1 and on, and the channel claims on them r
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -243,7 +244,12 @@ def _(world: World, node: str, former: str, name: str) -> None:
 @then('the worker of ComputeDomain "{name}" on each of "{nodes}" {manner:word} phase {phase:word}')
 def _(world: World, name: str, nodes: str, manner: str, phase: str) -> None:
     """Each of these nodes has one pod of the scenario, which `reaches` this phase or `keeps` it."""
-    wanted = {node: [phase] for node in words(nodes)}
+    check_phases(world, name, words(nodes), phase, keep=manner == "keeps")
+
+
+def check_phases(world: World, name: str, nodes: Sequence[str], phase: str, *, keep: bool) -> None:
+    """Check that each of these nodes comes to have one pod of the scenario, in this phase; `keep`: that it has it."""
+    wanted = {node: [phase] for node in nodes}
 
     def look() -> Seen[dict[str, list[Any]]]:
         pods = world.client.list(PODS, world.namespace).items
@@ -254,7 +260,7 @@ def _(world: World, name: str, nodes: str, manner: str, phase: str) -> None:
         return found == wanted, found
 
     what = f"phases of the workers of ComputeDomain {name}"
-    if manner == "keeps":
+    if keep:
         world.stays(what, look, expected=wanted)
     else:
         world.eventually(what, look, expected=wanted)

@@ -182,18 +182,19 @@ def _(world: World, name: str, datatable: list[list[str]]) -> None:
     entry have the address 192.0.2.N, N being the digits of the node's name.
     """
     ensure_driver_namespace(world)
-    _write_daemons(world, name, datatable, DRIVER_NAMESPACE)
+    write_daemons(world, name, datatable[1:], DRIVER_NAMESPACE)
 
 
 @given('the ComputeDomain "{name}" has daemons in the namespace of its workloads:')
 def _(world: World, name: str, datatable: list[list[str]]) -> None:
     """Write the same objects, with the labels of the ComputeDomain, into the namespace of the scenario."""
-    _write_daemons(world, name, datatable, world.namespace)
+    write_daemons(world, name, datatable[1:], world.namespace)
 
 
-def _write_daemons(world: World, name: str, datatable: list[list[str]], namespace: str) -> None:
+def write_daemons(world: World, name: str, rows: Sequence[Sequence[str]], namespace: str = DRIVER_NAMESPACE) -> None:
+    """Write daemon pods and clique entries: node, state of the pod, clique, status of the entry; see the first step."""
     uid = uid_of(domain(world, name))
-    for node, pod, number, status in datatable[1:]:
+    for node, pod, number, status in rows:
         clique = clique_id(world, number)
         if pod != "none":
             _write_daemon_pod(world, uid, node, clique, ready=pod, namespace=namespace)
@@ -377,17 +378,30 @@ def look_label(world: World, node: str, name: str) -> Seen[str | None]:
 @then('the ComputeDomain label of node "{node}" becomes "{name}"')
 def _(world: World, node: str, name: str) -> None:
     """The Node comes to have the label of the domain; `none`: no such label."""
-    message, wanted = f"label of {node} is the uid of {name}", wanted_label(world, name)
-    world.eventually(message, lambda: look_label(world, node, name), expected=wanted)
+    check_labels(world, [node], name, stay=False)
 
 
 @then('the ComputeDomain label of node "{node}" stays "{name}"')
 def _(world: World, node: str, name: str) -> None:
     """The Node has the label of the domain (`none`: no such label) while claims of other domains wait."""
+    check_labels(world, [node], name, stay=True)
+
+
+def check_labels(world: World, nodes: Sequence[str], name: str, *, stay: bool) -> None:
+    """Check that Nodes come to have the label of a domain (`none`: no such label); `stay`: that they keep it."""
+    wanted: dict[str, Any] = dict.fromkeys(nodes, wanted_label(world, name))
+
+    def look() -> Seen[dict[str, Any]]:
+        found = {node: look_label(world, node, name)[1] for node in nodes}
+        return found == wanted, found
+
+    message = f"labels of {', '.join(nodes)} are the uid of {name}"
+    if not stay:
+        world.eventually(message, look, expected=wanted)
+        return
     seconds = max(world.run.quiet, LABEL_TURN)
     if not world.uses_real_time:
         for _turn in range(2):
             advance(world, LABEL_TURN, within=0.02)
         seconds = world.run.quiet
-    message, wanted = f"label of {node} is the uid of {name}", wanted_label(world, name)
-    world.stays(message, lambda: look_label(world, node, name), expected=wanted, seconds=seconds)
+    world.stays(message, look, expected=wanted, seconds=seconds)

@@ -9,7 +9,7 @@ pkg/scheduler/cache/cluster_info/cluster_info.go; rules KAI-029 to KAI-031, KAI-
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -228,6 +228,17 @@ def _(world: World, groups: str) -> None:
 @then('no BindRequest of PodGroup "{group}" was deleted')
 def _(world: World, group: str) -> None:
     """Each BindRequest that has named a pod of the group is still there."""
+    check_kept(world, group, members(world, group))
+
+
+@then('no BindRequest of PodGroup "{group}" was deleted, but those of pod "{pod}"')
+def _(world: World, group: str, pod: str) -> None:
+    """Each BindRequest that has named another pod of the group is still there."""
+    check_kept(world, group, members(world, group) - {pod})
+
+
+def check_kept(world: World, group: str, pods: Set[str]) -> None:
+    """Check that no BindRequest that has named one of these pods of a group was deleted."""
 
     def look() -> Seen[list[Any]]:
         gone = [
@@ -235,8 +246,14 @@ def _(world: World, group: str) -> None:
             for event in world.log.kept(ObjectChanged)
             if (event.type, event.resource) == ("DELETED", BIND_REQUESTS.plural)
             and event.name.startswith(f"{world.namespace}/")
-            and event.summary.get("pod") in members(world, group)
+            and event.summary.get("pod") in pods
         ]
         return not gone, gone
 
     world.stays(f"BindRequests of PodGroup {group} that were deleted", look, expected=[])
+
+
+@when('PodGroup "{group}" is deleted')
+def _(world: World, group: str) -> None:
+    """Delete a PodGroup; its pods stay."""
+    world.client.delete(POD_GROUPS, world.name(group), world.namespace)
