@@ -1,11 +1,15 @@
 """The daemon pods of ComputeDomains: what a cluster's DaemonSet controller and kubelets do for them.
 
-For every DaemonSet of a ComputeDomain and every node that its selector matches, `DaemonPods` creates a pod from the
-template, runs its container, runs the container's check and writes the pod's Ready condition. If the pod is to end, the
-container gets SIGTERM before the pod's object is deleted. The container has the environment of the template and the CDI
-edits that a kubelet plugin gives to a daemon claim: the node's clique, by its label `nvidia.com/gpu.clique`, and the
-ComputeDomain. Simulated are: the daemon's claim, its devices, the pod network (each pod has an address of the loopback
-network) and nvidia-imex (fake_nvml.imex), which is the only one in PATH.
+As the DaemonSet controller, which is simulated, `DaemonPods` creates a pod from the template for every DaemonSet of a
+ComputeDomain and every node that its selector matches. As the kubelets it runs the container of each pod as the spec of
+the pod says: command, variables, probes and grace period (dra_conformance.kubelet.container_process and probes), and
+writes the pod's Ready condition. If the pod is to end, the container gets SIGTERM before the pod's object is deleted.
+The container has the CDI edits that a kubelet plugin gives to a daemon claim: the node's clique, by its label
+`nvidia.com/gpu.clique`, and the ComputeDomain. Simulated are: the daemon's claim, its devices, the pod network (each
+pod has an address of the loopback network) and nvidia-imex (fake_nvml.imex), which is the only one in PATH.
+
+The command in the template of another controller is that of its own image, which is not here: the words `run` and
+`check` of every daemon take its place.
 
 `DaemonPods` owns informers, one thread, and the containers; each container owns a thread.
 """
@@ -51,6 +55,16 @@ AGENT = "simulated-daemon-pods"
 """The user agent of the requests of DaemonSet controller and kubelets."""
 SIMULATED = "resource.nvidia.com/simulated"
 
+_CHECK: Obj = {"exec": {"command": [DAEMON, "check"]}, "timeoutSeconds": 10}
+CONTRACT: Obj = {
+    "command": [DAEMON, "run"],
+    "args": [],
+    "startupProbe": {**_CHECK, "periodSeconds": 1, "failureThreshold": 1200},
+    "readinessProbe": {**_CHECK, "periodSeconds": 10, "failureThreshold": 1},
+    "livenessProbe": {**_CHECK, "periodSeconds": 60, "failureThreshold": 20},
+}
+"""The words of every daemon, and probes with them, in place of those in the template of another controller."""
+
 _LABEL = "resource.nvidia.com/computeDomain"
 _NODE_CLIQUE = "nvidia.com/gpu.clique"
 
@@ -91,6 +105,7 @@ class DaemonPods:
         self.ends: dict[tuple[str, str], DaemonEnd] = {}
         """How daemons ended on SIGTERM, by node and uid of the ComputeDomain."""
         in_process = world.run.components.spec(DAEMON).in_process
+        self._has_own_words = world.run.components.spec("compute-domain-controller").kind == "reference"
         # Once: containers start at the same time, and each call writes the file again.
         self._connection = {} if in_process else ExternalProgram.connection(world)
 
@@ -156,7 +171,7 @@ class DaemonPods:
                     # Each in a thread: pods that end at the same time do not wait for each other.
                     self._ending[uid_of(pod)] = started(partial(self._finish, pod), name=f"{AGENT}-{name}")
             elif uid_of(pod) not in self._containers and uid_of(pod) not in self._ending:
-                self._run(pod, *wanted[name])
+                self._run(pod, wanted[name][1])
         for name, (daemon_set, node) in wanted.items():
             if name not in pods:
                 self._create(name, daemon_set, node)
@@ -174,47 +189,44 @@ class DaemonPods:
                 "annotations": {SIMULATED: "true"},
                 "ownerReferences": [owner_reference(owner, controller=True, block_owner_deletion=True)],
             },
-            # No claim: it needs a scheduler and a kubelet plugin, whose edits `_environment` adds.
-            "spec": {
-                "nodeName": name_of(node),
-                "containers": [{"name": one["name"], "image": one["image"]} for one in template["spec"]["containers"]],
-            },
+            "spec": {**self._spec(template["spec"]), "nodeName": name_of(node)},
         }
         with contextlib.suppress(AlreadyExists):
             self._client.create(PODS, pod)
 
-    def _run(self, pod: Obj, daemon_set: Obj, node: Obj) -> None:
-        environment = self._environment(pod, daemon_set, node)
-        without = self.without.get(name_of(node), frozenset())
+    def _spec(self, rendered: Obj) -> Obj:
+        """Return the spec of a pod: that of the template, without what other components would have to provide."""
+        # A claim needs a scheduler and a kubelet plugin, whose edits `_edits` adds. The account and the pull secrets
+        # are not installed here; the harness writes the files of the account itself.
+        left_out = ("resourceClaims", "serviceAccountName", "imagePullSecrets")
+        spec = {key: value for key, value in rendered.items() if key not in left_out}
+        words = {} if self._has_own_words else CONTRACT
+        return {**spec, "containers": [{**_without_claims(one), **words} for one in rendered["containers"]]}
+
+    def _run(self, pod: Obj, node: Obj) -> None:
+        address = self._address()
         container = DaemonContainer(
-            self._world, self._client, pod, environment, without=without, running=lambda: len(self._containers)
+            self._world,
+            self._client,
+            pod,
+            pod["spec"]["containers"][0],
+            ip=address,
+            # What the harness needs in any case; the template's own values win.
+            own={**self._connection, "HOSTNAME": name_of(pod), "POD_IP": address, "POD_NAME": name_of(pod)},
+            edits=self._edits(pod, node),
+            without=self.without.get(name_of(node), frozenset()),
+            running=lambda: len(self._containers),
         )
         with self._lock:
             self._containers[uid_of(pod)] = container
 
-    def _environment(self, pod: Obj, daemon_set: Obj, node: Obj) -> dict[str, str]:
-        """Return the variables of the template, and those that the CDI edits of the daemon's claim add."""
-        address = self._address()
-        fields = {
-            "spec.nodeName": name_of(node),
-            "metadata.name": name_of(pod),
-            "metadata.namespace": namespace_of(pod),
-            "metadata.uid": uid_of(pod),
-            "status.podIP": address,
-        }
-        container: Mapping[str, Any] = daemon_set["spec"]["template"]["spec"]["containers"][0]
-        found = {}
-        for entry in container.get("env") or ():
-            source = ((entry.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath")
-            found[entry["name"]] = fields.get(source, "") if source else str(entry.get("value", ""))
+    def _edits(self, pod: Obj, node: Obj) -> dict[str, str]:
+        """Return the variables that the CDI edits of the daemon's claim add."""
+        if name_of(node) in self.without_edits:
+            return {}
         domain_uid = str((meta(pod).get("labels") or {}).get(_LABEL))
         domain = next((one for one in self._client.list(COMPUTE_DOMAINS).items if uid_of(one) == domain_uid), {})
-        # What the harness needs in any case; the template's own values win.
-        found = {**self._connection, "HOSTNAME": name_of(pod), "POD_IP": address, "POD_NAME": name_of(pod), **found}
-        if name_of(node) in self.without_edits:
-            return found
         return {
-            **found,
             "COMPUTE_DOMAIN_UUID": domain_uid,
             "COMPUTE_DOMAIN_NAME": str(meta(domain).get("name", "")) if domain else "",
             "COMPUTE_DOMAIN_NAMESPACE": str(meta(domain).get("namespace", "")) if domain else "",
@@ -262,6 +274,11 @@ def _selects(daemon_set: Obj, node: Obj) -> bool:
     wanted = daemon_set["spec"]["template"]["spec"].get("nodeSelector") or {}
     has = meta(node).get("labels") or {}
     return all(has.get(key) == value for key, value in wanted.items())
+
+
+def _without_claims(container: Mapping[str, Any]) -> Obj:
+    resources = {key: value for key, value in (container.get("resources") or {}).items() if key != "claims"}
+    return {**container, "resources": resources}
 
 
 def _is_own(pod: Obj) -> bool:

@@ -1,33 +1,32 @@
 """The program in the container of a daemon pod of a ComputeDomain, and the files that it sees.
 
-The reference runs in this process, with a simulated nvidia-imex as a process of its own, or as a process
-(`--compute-domain-daemon reference:process=yes`) that gets the paths of its files as flags. Another program
-(`exec:COMMAND`) runs as a process that sees its files at /imexd and /etc/hosts, and the token of its service account.
+The reference runs in this process, with a simulated nvidia-imex as a process of its own. With
+`--compute-domain-daemon reference:process=yes`, and for another program (`exec:COMMAND`), the emulated kubelet runs the
+container of the pod as a process (dra_conformance.kubelet.container_process): the program takes the place of the first
+word of the container's command, `compute-domain-daemon`. The reference gets the paths of its files as flags. Another
+program sees them at /imexd and /etc/hosts, and the token of its service account.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import os
 import py_compile
-import signal
-import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from dra_api.client import KubeClient
+from dra_api.objects import Obj
 from dra_conformance.components import pod_credentials
 from dra_conformance.components.context import ScenarioContext
 from dra_conformance.components.fake_executable import FakeExecutable
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE, fill
 from dra_conformance.core.isolation import NONE, Isolation
-from dra_conformance.core.process import ManagedProcess
+from dra_conformance.kubelet.container_process import ContainerProcess
 from fake_nvml import imex
 from reference_impl.compute_domain import imex_process
 from reference_impl.compute_domain.imex_config import IMEX_CONFIG
@@ -43,8 +42,6 @@ _REFERENCE = (
     *(sys.executable, "-m", "reference_impl", DAEMON, "--kubeconfig", "{kubeconfig}"),
     *("--config-dir", "{config_dir}", "--hosts-file", "{hosts}"),
 )
-_CHECK_TIMEOUT = 10.0
-_GRACE_SECONDS = 30.0
 _SCRIPT = """#!/bin/sh
 # Simulated: there is no NVLink between the nodes of a scenario.
 if [ -f "$0.instead" ]; then exec /bin/sh "$0.instead"; fi
@@ -148,8 +145,8 @@ class DaemonProgram(Protocol):
         """End what still runs of it, as SIGKILL does."""
         ...
 
-    def check(self) -> str:
-        """Run its check. Return why it is not ready; empty if it is."""
+    def execute(self, words: Sequence[str], seconds: float) -> str:
+        """Run the command of a probe, at most so long. Return why it failed; empty if it succeeded."""
         ...
 
 
@@ -194,37 +191,45 @@ class ReferenceProgram:
         if self._daemon is not None:
             self._daemon.kill()
 
-    def check(self) -> str:
-        """Run the daemon's check."""
+    def execute(self, words: Sequence[str], seconds: float) -> str:
+        """Run the daemon's check, the only command of its probes."""
         clique_id = self._environment.get("CLIQUE_ID", "")
         config = self._files.imexd / CONFIG
         return imex_process.check(config, clique_id=clique_id, simulated=False, environment=self._environment)
 
 
-class ExternalProgram:
+class ExternalProgram(ContainerProcess):
     """A daemon as a process: one under test, or the reference."""
 
     def __init__(
-        self, world: ScenarioContext, environment: Mapping[str, str], files: ContainerFiles, log: Path
+        self,
+        world: ScenarioContext,
+        pod: Obj,
+        container: Mapping[str, Any],
+        environment: Mapping[str, str],
+        files: ContainerFiles,
+        log: Path,
     ) -> None:
+        """Raises KubeletError if the container has another command than that of the daemon."""
         spec = world.run.components.spec(DAEMON)
         is_reference = spec.kind == "reference"
-        self._environment = dict(environment)
         values = {"kubeconfig": environment["KUBECONFIG"], "config_dir": "/imexd", "hosts": "/etc/hosts"}
+        more = {}
         if is_reference:
             # No mounts, which need privileges: the reference has flags for its paths.
             values |= {"config_dir": str(files.imexd), "hosts": str(files.hosts)}
-            self._environment[imex.HOSTS] = str(files.hosts)
-        self._command = [fill(word, values) for word in (_REFERENCE if is_reference else spec.command)]
-        self._isolation = NONE if is_reference else self._isolated(world, files)
-        self._process = ManagedProcess(
+            more[imex.HOSTS] = str(files.hosts)
+        program = [fill(word, values) for word in (_REFERENCE if is_reference else spec.command)]
+        super().__init__(
             f"{DAEMON} {files.root.name}",
-            [*self._command, "run"],
+            pod,
+            container,
+            entry_points={DAEMON: program},
+            environment={**environment, **more},
             log_path=log,
-            env=self._environment,
-            isolation=self._isolation,
+            isolation=NONE if is_reference else self._isolated(world, files),
         )
-        world.started(DAEMON, self._process)
+        world.started(DAEMON, self.process)
 
     @staticmethod
     def connection(world: ScenarioContext) -> dict[str, str]:
@@ -254,52 +259,3 @@ class ExternalProgram:
             (account, pod_credentials.FOLDER),
         ]
         return owned.with_mounts(mounts, view=view)
-
-    def start(self) -> None:
-        """Start the process. Raises TargetUnreachable if it cannot be started."""
-        self._process.start()
-
-    def ended(self) -> str | None:
-        """Return the exit code and the last output of a process that has ended; None while it runs."""
-        if self._process.running:
-            return None
-        return f"exit code {self._process.exit_code}: {self._process.last_output(3)}"
-
-    def stop(self) -> None:
-        """Send SIGTERM, and wait for a pod's usual grace period at most; its children are left to it."""
-        if self._process.running and self._process.pid is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._process.pid, signal.SIGTERM)
-            self._process.wait(_GRACE_SECONDS)
-
-    def kill(self) -> None:
-        """Send SIGKILL to the process and its children."""
-        self._process.kill()
-
-    def check(self) -> str:
-        """Run the command with `check`."""
-        try:
-            process = subprocess.Popen(
-                self._isolation.command([*self._command, "check"]),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                env=self._isolation.environment(self._environment),
-                # A group of its own: what a check starts is killed with it.
-                start_new_session=True,
-            )
-        except OSError as error:
-            return str(error)
-        said, problem = b"", ""
-        try:
-            said, _ = process.communicate(timeout=_CHECK_TIMEOUT)
-        except subprocess.TimeoutExpired:
-            problem = f"the check takes more than {_CHECK_TIMEOUT:g} s"
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
-        if problem or process.returncode == 0:
-            return problem
-        return f"exit code {process.returncode}: {said.decode(errors='replace').strip()[-300:]}"

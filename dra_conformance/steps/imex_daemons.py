@@ -197,6 +197,19 @@ def _(world: World, nodes: str, name: str) -> None:
         world.require(f"the IMEX process of {node} answers", look, within=within)
 
 
+@given('the daemon pod of "{node}" in ComputeDomain "{name}" has become ready')
+def _(world: World, node: str, name: str) -> None:
+    """The pod is Ready by its own probes, as a precondition; a daemon without a clique has no entry."""
+
+    def look() -> Seen[str]:
+        container = run_daemons(world).container(world.name(node), uid_in(world, name))
+        if container is None:
+            return False, "no daemon pod"
+        return is_ready_pod(container.pod), container.problem
+
+    world.require(f"the daemon pod of {node} becomes ready", look, within=ready_within(world))
+
+
 def look_and_remember(world: World, node: str, name: str) -> Seen[dict[str, Any]]:
     """Return whether a node's IMEX process answers, and its state, which is remembered."""
     found = imex_of(world, node, name)
@@ -609,5 +622,4 @@ def _(world: World, node: str, name: str) -> None:
 
 def check_now(world: World, node: str, name: str) -> str:
     """Return why a daemon's check fails; empty if it succeeds."""
-    program = container_of(world, node, name).program
-    return program.check() if program is not None else "no program"
+    return container_of(world, node, name).check()

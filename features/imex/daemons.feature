@@ -32,6 +32,7 @@ Feature: Daemons of a ComputeDomain in their cliques
     Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n3), cliqueID: rack.0, index: 0, status: Ready} [NV-173]
     And the ComputeDomain "job" has "status.nodes" containing {name: $(node:n2), cliqueID: rack.0, index: 1, status: Ready} [NV-173]
     When nodes "n4" join ComputeDomain "job"
+    Given the daemon pod of "n4" in ComputeDomain "job" has become ready
     Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n4), cliqueID: "", index: -1, status: Ready} [NV-152]
     And the cliques of ComputeDomain "job" come to have the nodes "n2, n3" [NV-173]
 

@@ -16,11 +16,11 @@ import orjson
 import pytest
 from polling import wait_until
 
-from dra_conformance.components.daemon_programs import ExternalProgram
 from dra_conformance.core import isolation
 from dra_conformance.core.errors import ExitCode, UsageError
 from dra_conformance.core.isolation import Isolation
 from dra_conformance.core.process import ManagedProcess
+from dra_conformance.kubelet.container_process import ContainerProcess
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ATTACKS = Path(__file__).with_name("attacks.py")
@@ -232,13 +232,18 @@ def test_programs_of_the_cluster_get_little_of_the_environment_too(
     assert "AWS_SECRET_ACCESS_KEY" not in printed
 
 
-def test_the_check_of_a_daemon_gets_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_of_a_daemon_gets_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
-    program: Any = object.__new__(ExternalProgram)
-    program._isolation = Isolation()
-    program._command = ["/bin/sh", "-c", 'echo "own $OWN, secret $AWS_SECRET_ACCESS_KEY."; exit 1']
-    program._environment = {"OWN": "1"}
-    assert "own 1, secret ." in program.check()
+    program = ContainerProcess(
+        "daemon",
+        {"spec": {}},
+        {"command": ["daemon", "run"]},
+        entry_points={"daemon": ["/bin/sh", "-c", 'echo "own $OWN, secret $AWS_SECRET_ACCESS_KEY."; exit 1']},
+        environment={"OWN": "1"},
+        log_path=tmp_path / "log",
+        isolation=Isolation(),
+    )
+    assert "own 1, secret ." in program.execute(["daemon", "check"], 10.0)
 
 
 @pytest.mark.parametrize(
