@@ -189,19 +189,10 @@ class DaemonPods:
                 "annotations": {SIMULATED: "true"},
                 "ownerReferences": [owner_reference(owner, controller=True, block_owner_deletion=True)],
             },
-            "spec": {**self._spec(template["spec"]), "nodeName": name_of(node)},
+            "spec": {**pod_spec(template["spec"], own_words=self._has_own_words), "nodeName": name_of(node)},
         }
         with contextlib.suppress(AlreadyExists):
             self._client.create(PODS, pod)
-
-    def _spec(self, rendered: Obj) -> Obj:
-        """Return the spec of a pod: that of the template, without what other components would have to provide."""
-        # A claim needs a scheduler and a kubelet plugin, whose edits `_edits` adds. The account and the pull secrets
-        # are not installed here; the harness writes the files of the account itself.
-        left_out = ("resourceClaims", "serviceAccountName", "imagePullSecrets")
-        spec = {key: value for key, value in rendered.items() if key not in left_out}
-        words = {} if self._has_own_words else CONTRACT
-        return {**spec, "containers": [{**_without_claims(one), **words} for one in rendered["containers"]]}
 
     def _run(self, pod: Obj, node: Obj) -> None:
         address = self._address()
@@ -211,14 +202,17 @@ class DaemonPods:
             pod,
             pod["spec"]["containers"][0],
             ip=address,
-            # What the harness needs in any case; the template's own values win.
-            own={**self._connection, "HOSTNAME": name_of(pod), "POD_IP": address, "POD_NAME": name_of(pod)},
+            own={**self._connection, "HOSTNAME": name_of(pod), **self._contract(pod, address)},
             edits=self._edits(pod, node),
             without=self.without.get(name_of(node), frozenset()),
             running=lambda: len(self._containers),
         )
         with self._lock:
             self._containers[uid_of(pod)] = container
+
+    def _contract(self, pod: Obj, address: str) -> dict[str, str]:
+        """Return variables of every daemon; the template of another controller may have other names for them."""
+        return {} if self._has_own_words else {"POD_IP": address, "POD_NAME": name_of(pod)}
 
     def _edits(self, pod: Obj, node: Obj) -> dict[str, str]:
         """Return the variables that the CDI edits of the daemon's claim add."""
@@ -274,6 +268,19 @@ def _selects(daemon_set: Obj, node: Obj) -> bool:
     wanted = daemon_set["spec"]["template"]["spec"].get("nodeSelector") or {}
     has = meta(node).get("labels") or {}
     return all(has.get(key) == value for key, value in wanted.items())
+
+
+def pod_spec(rendered: Obj, *, own_words: bool) -> Obj:
+    """Return the spec of a pod: that of the template, without what other components would have to provide.
+
+    `own_words`: the command and the probes of the template are for the program that runs.
+    """
+    # A claim needs a scheduler and a kubelet plugin, whose edits `DaemonPods` adds. The account and the pull secrets
+    # are not installed here; the harness writes the files of the account itself.
+    left_out = ("resourceClaims", "serviceAccountName", "imagePullSecrets")
+    spec = {key: value for key, value in rendered.items() if key not in left_out}
+    words = {} if own_words else CONTRACT
+    return {**spec, "containers": [{**_without_claims(one), **words} for one in rendered["containers"]]}
 
 
 def _without_claims(container: Mapping[str, Any]) -> Obj:

@@ -20,9 +20,11 @@ import yaml
 from command_line import CommandLine
 from polling import wait_until
 
+from deploy.images import components
 from deploy.images.components import DAEMON_PROGRAM
 from dra_api.clock import AdvanceableClock
 from dra_conformance.components import pod_credentials
+from dra_conformance.components.daemon_pods import CONTRACT, pod_spec
 from dra_conformance.components.daemon_programs import ContainerFiles
 from dra_conformance.control_plane.binaries import BinariesControlPlane
 from dra_conformance.core import assets, features
@@ -35,6 +37,7 @@ from dra_conformance.engine import control_planes, preflight, supported_features
 from dra_conformance.engine.world import World
 from dra_conformance.pytest_plugin.dry_run import dry_run
 from dra_conformance.steps import imex_daemons
+from reference_impl.compute_domain.objects import DaemonSettings, daemon_set
 
 REFERENCE = [sys.executable, "-m", "reference_impl"]
 CONTROLLER = f"exec:{shlex.join([*REFERENCE, 'compute-domain'])} --kubeconfig {{kubeconfig}}"
@@ -286,6 +289,24 @@ def test_rules_of_daemons_are_judged_by_scenarios_that_run_the_program() -> None
         assert not [step for step in scenario.steps if "daemons of ComputeDomains are simulated" in step.text], (
             scenario.id
         )
+
+
+def test_a_daemon_pod_has_the_spec_of_the_template() -> None:
+    """Without the claim, which a scheduler and a kubelet plugin would have to provide, and the account."""
+    domain = {"metadata": {"name": "job", "namespace": "ns", "uid": "1234"}, "spec": {}}
+    settings = DaemonSettings(image="registry.example/daemon:1", pull_secrets=("pull",), verbosity=6)
+    rendered = daemon_set(domain, "driver", settings=settings)["spec"]["template"]["spec"]
+    (container,) = rendered["containers"]
+    found = pod_spec(rendered, own_words=True)
+    assert found["containers"] == [{**container, "resources": {}}]
+    assert set(rendered) - set(found) == {"resourceClaims", "serviceAccountName", "imagePullSecrets"}
+    assert {key: rendered[key] for key in found if key != "containers"} == {
+        key: value for key, value in found.items() if key != "containers"
+    }
+    # The words of every daemon are those of the reference's template, and its image has the program.
+    assert pod_spec(rendered, own_words=False) == {**found, "containers": [{**container, "resources": {}, **CONTRACT}]}
+    assert {key: container.get(key, []) for key in CONTRACT} == CONTRACT
+    assert Path(components.DAEMON).name == container["command"][0]
 
 
 def test_a_process_of_another_program_is_not_that_of_a_container(tmp_path: Path) -> None:
