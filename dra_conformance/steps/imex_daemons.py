@@ -19,7 +19,7 @@ from dra_api.client import Conflict, NotFound
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, NODES, PODS, Obj, meta, name_of, namespace_of, uid_of
 from dra_conformance.components.daemon_containers import DaemonContainer
 from dra_conformance.components.daemon_pods import DaemonEnd, DaemonPods, is_ready_pod
-from dra_conformance.components.daemon_programs import FOREIGN_LINE
+from dra_conformance.components.daemon_programs import DAEMON, FOREIGN_LINE
 from dra_conformance.core import manifests
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import Untestable
@@ -40,6 +40,8 @@ QUERY_SECONDS = 2.0
 READY_WITHIN, READY_FACTOR = 10.0, 4.0
 """Least seconds to wait for programs, and how much longer they take than objects: each daemon starts an IMEX process,
 and each check is a process, too."""
+PYTHON_FACTOR = 12.0
+"""The same for the reference as a process: each daemon and each check starts a Python interpreter."""
 STAYS_SECONDS = 1.5
 """Seconds in which a container is checked at least once."""
 GRACE_SECONDS = 20.0
@@ -74,7 +76,9 @@ def uid_in(world: World, name: str) -> str:
 
 def ready_within(world: World) -> float:
     """Return the seconds to wait for programs."""
-    return max(READY_WITHIN, READY_FACTOR * world.run.patience)
+    daemon = world.run.components.spec(DAEMON)
+    is_python = daemon.kind == "reference" and not daemon.in_process
+    return max(READY_WITHIN, (PYTHON_FACTOR if is_python else READY_FACTOR) * world.run.patience)
 
 
 def eventually(world: World, what: str, look: Callable[[], Seen[Value | None]], *, expected: Value | None) -> None:
