@@ -321,6 +321,10 @@ class DeviceAllocator:
         plugin = self._manager.newest(resource)
         if plugin is None or not plugin.options.pre_start_required:
             return
+        if plugin.ended is not None:
+            raise DeviceStartFailed(
+                f"device plugin PreStartContainer rpc failed with err: endpoint {resource} has been stopped"
+            )
         ids = [i for one in self.held(uid, container) if one.resource == resource for i in one.ids]
         try:
             plugin.pre_start(ids)

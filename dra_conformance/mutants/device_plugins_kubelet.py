@@ -961,6 +961,16 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{ALLOCATOR}._pre_start", make)
 
 
+@mutant("pre-start-of-another-plugin", rule="DP-083b")
+def _(patch: Patch) -> None:
+    """PreStartContainer goes to the plugin that registered last if that of the resource has ended its stream."""
+
+    def newest(self: Any, resource: str) -> Any:
+        return self.serving(resource) or (self.accepted() or [None])[-1]
+
+    patch.replace(f"{MANAGER}.newest", newest)
+
+
 # -- what containers get -----------------------------------------------------------------------------------------------
 
 

@@ -309,6 +309,27 @@ Feature: The kubelet allocates devices when it admits a pod
     And 30 seconds pass
     Then pod "train" reaches phase Running
 
+  @DP-083b @needs:virtual-clock
+  Scenario: A container does not start again before its plugin is back
+    Given a scripted device plugin "fpga" on "n1" with 1 devices of "example.com/fpga" that wants "PreStartContainer"
+    And a scripted device plugin "nic" on "n1" with 1 devices of "example.com/nic" that wants "PreStartContainer"
+    When pod "train" with 1 of "example.com/fpga" is bound by hand to "n1"
+    Then pod "train" reaches phase Running
+    # The other plugin has registered later, and its stream is open.
+    When the scripted device plugin "fpga" ends its streams
+    Then node "n1" has 1 of "example.com/fpga", 0 allocatable
+    When the containers of pod "train" on "n1" start again
+    Then the Pod "train" has "status.containerStatuses[0].state.waiting.reason" CreateContainerConfigError
+    And the scripted device plugin "nic" has received 0 PreStartContainer calls
+    When the scripted device plugin "fpga" starts again
+    And 60 seconds pass
+    Then the Pod "train" has:
+      | path                                              | value |
+      | status.containerStatuses[0].ready                 | true  |
+      | status.containerStatuses[0].state.running         | set   |
+    And the scripted device plugin "fpga" has received 2 PreStartContainer calls
+    And the scripted device plugin "nic" has received 0 PreStartContainer calls
+
   @DP-076 @DP-077 @DP-079 @DP-081
   Scenario: The kubelet follows preferences for free devices
     Given a scripted device plugin "nic" on "n1" with 2 devices of "example.com/nic"
