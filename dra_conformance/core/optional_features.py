@@ -65,6 +65,16 @@ FEATURES: dict[str, OptionalFeature] = {
         "The scheduler serves one node pool of KAI: by default nodes, queues and PodGroups without its label.",
         in_reference=False,
     ),
+    "fair-share": OptionalFeature(
+        "scheduler",
+        "The scheduler divides resources between queues as KAI does, the queue of higher priority first.",
+        in_reference=False,
+    ),
+    "sub-groups": OptionalFeature(
+        "scheduler",
+        "The scheduler places the pods of a PodGroup with sub-groups of KAI as the minimum of each sub-group requires.",
+        in_reference=False,
+    ),
 }
 """Every optional feature by name. Rules name theirs as `feature`."""
 

@@ -61,6 +61,7 @@ NEEDS: tuple[str, ...] = (
     "queues",
     "direct-binding",
     "scheduler-gates",
+    "scheduler-flags",
     "claim-controller-gates",
     "binder-gates",
     "gpu-shares",

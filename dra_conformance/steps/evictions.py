@@ -1,14 +1,16 @@
 """Pods that a scheduler evicts for others: priorities, and which pods are gone or on their way.
 
-Source: KAI-Scheduler 0.12.0 docs/priority/README.md, docs/fairness/README.md; rules KAI-234, KAI-430 to KAI-438.
+Source: KAI-Scheduler 0.12.0 docs/priority/README.md, docs/fairness/README.md; docs/elastic/README.md,
+docs/plugins/minruntime.md; rules KAI-234, KAI-308, KAI-368 to KAI-375, KAI-430 to KAI-440.
 """
 
 from __future__ import annotations
 
-from dra_api.objects import PODS, PRIORITY_CLASSES, meta
+from dra_api.objects import PODS, PRIORITY_CLASSES, QUEUES, meta
 from dra_conformance.engine.vocabulary import given, then, words
 from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.pod_groups import create_group, members
+from dra_conformance.steps.scheduler_configuration import Configuration, restart
 
 
 @given('a PriorityClass "{name}" with value {value:d}')
@@ -28,6 +30,26 @@ def _(world: World, name: str, value: int) -> None:
 def _(world: World, group: str, queue: str, priority: str) -> None:
     """Create a PodGroup whose pods are placed one by one; the priority decides whether they can be preempted."""
     create_group(world, group, 1, world.namespace, queue=world.name(queue), priorityClassName=world.name(priority))
+
+
+@given('a PodGroup "{group}" of Queue "{queue}" with PriorityClass "{priority}" that needs {pods:d} pods')
+def _(world: World, group: str, queue: str, priority: str, pods: int) -> None:
+    """Create a PodGroup whose first pods, this number, are placed together."""
+    create_group(world, group, pods, world.namespace, queue=world.name(queue), priorityClassName=world.name(priority))
+
+
+@given('"{field:word}" of Queue "{queue}" is {duration:word}')
+def _(world: World, field: str, queue: str, duration: str) -> None:
+    """Set a duration in the spec of a queue, such as preemptMinRuntime."""
+    world.client.patch(QUEUES, world.name(queue), {"spec": {field: duration}})
+    world.settle()
+
+
+@given("the scheduler evicts the rest of a gang after {seconds:d} seconds")
+def _(world: World, seconds: int) -> None:
+    """Restart the scheduler with KAI's flag for the time that a gang may be incomplete, for this scenario only."""
+    world.state(Configuration).flags.append(f"--default-staleness-grace-period={seconds}s")
+    restart(world)
 
 
 def _evicted(world: World, group: str) -> list[str]:

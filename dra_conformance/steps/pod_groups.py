@@ -32,6 +32,7 @@ from dra_conformance.steps.pods import (
 )
 
 _ANNOTATION = "pod-group-name"
+_SUB_GROUP = "kai.scheduler/subgroup-name"
 
 
 @dataclass
@@ -62,12 +63,15 @@ def create_member(
     spec: Obj | None = None,
     other: bool = False,
     annotations: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
     requests: Mapping[str, str] | None = None,
 ) -> None:
     """Create a pod of a PodGroup, with a claim from a template unless its name is empty."""
     references = [by_template("gpu", template)] if template else []
     obj = pod_object(world, pod, references, scheduler=scheduler_of(world))
     obj["metadata"].setdefault("annotations", {}).update({_ANNOTATION: world.name(group), **(annotations or {})})
+    if labels:
+        obj["metadata"].setdefault("labels", {}).update(labels)
     obj["spec"].update(spec or {})
     if requests:
         obj["spec"]["containers"][0].setdefault("resources", {})["requests"] = dict(requests)
@@ -144,6 +148,20 @@ def _(world: World, pod: str, group: str, template: str) -> None:
 def _(world: World, pod: str, group: str, template: str, docstring: str) -> None:
     """Create a pod with a claim from the template and additional fields in its spec (YAML)."""
     create_member(world, pod, group, template, spec=manifests.parse_value(world.text(docstring)))
+
+
+@given('a PodGroup "{group}" of Queue "{queue}" that needs {pods:d} pods, with the sub-groups {minima}')
+def _(world: World, group: str, queue: str, pods: int, minima: str) -> None:
+    """Create a PodGroup with sub-groups and the minimum of each (YAML)."""
+    parts = [{"name": name, "minMember": least} for name, least in manifests.parse_value(minima).items()]
+    create_group(world, group, pods, world.namespace, queue=world.name(queue), subGroups=parts)
+
+
+@given('pods "{prefix}" 1 to {count:d} of sub-group "{part}" of PodGroup "{group}" using template "{template}"')
+def _(world: World, prefix: str, count: int, part: str, group: str, template: str) -> None:
+    """Create pods prefix-1 … of a sub-group, each with a claim of its own from the template."""
+    for number in range(1, count + 1):
+        create_member(world, f"{prefix}-{number}", group, template, labels={_SUB_GROUP: part})
 
 
 # -- BindRequests ------------------------------------------------------------------------------------------------------

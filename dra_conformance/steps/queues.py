@@ -2,7 +2,8 @@
 
 KAI uses queues that have a parent only, so that each queue of a scenario is below another one.
 
-Source: KAI-Scheduler 0.12.0 docs/queues/README.md, docs/priority/README.md; rules KAI-300 to KAI-315, KAI-059, KAI-063.
+Source: KAI-Scheduler 0.12.0 docs/queues/README.md, docs/priority/README.md; rules KAI-300 to KAI-318, KAI-059,
+KAI-063.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from dra_conformance.steps.pod_groups import create_group, create_member, member
 _OPEN: Obj = {"quota": 0, "limit": -1, "overQuotaWeight": 1}
 
 
-def _create_queue(world: World, queue: str, parent: str, resources: str) -> None:
+def _create_queue(world: World, queue: str, parent: str, resources: str, priority: int | None = None) -> None:
     """Create a queue; what `resources` (YAML) leaves out has no quota and no limit, as in KAI's chart."""
     given_values: dict[str, Obj] = manifests.parse_value(resources)
     spec: Obj = {"resources": {name: {**_OPEN, **given_values.get(name, {})} for name in ("cpu", "gpu", "memory")}}
     if parent:
         spec["parentQueue"] = world.name(parent)
+    if priority is not None:
+        spec["priority"] = priority
     world.create(
         {
             "apiVersion": QUEUES.api_version,
@@ -46,6 +49,12 @@ def _(world: World, queue: str, resources: str) -> None:
 def _(world: World, queue: str, parent: str, resources: str) -> None:
     """Create a queue below another one; resources (YAML) that are not named have no limit."""
     _create_queue(world, queue, parent, resources)
+
+
+@given('a Queue "{queue}" below "{parent}" of priority {priority:d}')
+def _(world: World, queue: str, parent: str, priority: int) -> None:
+    """Create a queue without quota and limit, with this priority."""
+    _create_queue(world, queue, parent, "{}", priority)
 
 
 @when('"{resource}" of Queue "{queue}" is changed to {value}')

@@ -23,6 +23,7 @@ class Configuration:
     settings: dict[str, str] = field(default_factory=dict)
     gates: dict[str, bool] = field(default_factory=dict)
     arguments: dict[str, str] = field(default_factory=dict)
+    flags: list[str] = field(default_factory=list)
     refusal: str | None = None
 
     @property
@@ -46,7 +47,7 @@ def restart(world: World) -> None:
         "scheduler",
         settings=configuration.settings,
         # In place of `{flags}`; the reference gets its gates by themselves.
-        flags=[f"--feature-gates={gates}"] if gates else (),
+        flags=[*configuration.flags, *([f"--feature-gates={gates}"] if gates else [])],
         arguments=configuration.arguments,
         gates=configuration.gates,
     )

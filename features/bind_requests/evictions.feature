@@ -158,3 +158,124 @@ Feature: A scheduler evicts pods for others and hands on their devices
     Given pods "large" 1 to 1 of PodGroup "large" using template "two"
     Then no pod of PodGroup "large" gets a BindRequest
     And no pod of PodGroup "small" is evicted
+
+  @KAI-308
+  Scenario Outline: Pods of priority <value> take <pods> times the quota of their queue
+    Given node "n1"
+    And a PriorityClass "class" with value <value>
+    And a top Queue "department" with {cpu: {quota: -1}}
+    And a Queue "team" below "department" with {cpu: {quota: 1000}}
+    And the quota of Queue "department" is {cpu: -1, memory: -1, gpu: -1}
+    And a PodGroup "work" of Queue "team" with PriorityClass "class"
+    And pods "work" 1 to 2 of PodGroup "work" requesting {cpu: 1}
+    Then <pods> pods of PodGroup "work" get BindRequests
+
+    Examples:
+      | value | pods |
+      | 99    | 2    |
+      | 100   | 1    |
+
+  @KAI-308
+  Scenario: A pod of priority 99 is evicted for one of a higher priority
+    Given node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a PriorityClass "almost" with value 99
+    And a PriorityClass "inference" with value 125
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And the quota of Queue "department" is {cpu: -1, memory: -1, gpu: -1}
+    And the quota of Queue "team" is {cpu: -1, memory: -1, gpu: -1}
+    And a PodGroup "batch" of Queue "team" with PriorityClass "almost"
+    And a PodGroup "serve" of Queue "team" with PriorityClass "inference"
+    And pods "batch" 1 to 1 of PodGroup "batch" using template "one"
+    Then pod "batch-1" is bound to "n1"
+    Given pods "serve" 1 to 1 of PodGroup "serve" using template "one"
+    Then 1 pods of PodGroup "batch" are evicted
+    And pod "serve-1" is bound to "n1"
+
+  @KAI-375
+  Scenario: A gang with more pods than it needs loses the pods above its minimum only
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a PriorityClass "low" with value 50
+    And a PriorityClass "high" with value 90
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And a PodGroup "elastic" of Queue "team" with PriorityClass "low" that needs 2 pods
+    And a PodGroup "urgent" of Queue "team" with PriorityClass "high"
+    And pods "elastic" 1 to 3 of PodGroup "elastic" using template "one"
+    Then pods "elastic" 1 to 3 are bound to "n1"
+    Given pods "urgent" 1 to 1 of PodGroup "urgent" using template "one"
+    Then 1 pods of PodGroup "elastic" are evicted
+    And pod "urgent-1" is bound to "n1"
+    And every bound pod has its devices
+
+  @KAI-375b
+  Scenario: A gang with as many pods as it needs is evicted as a whole
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a PriorityClass "low" with value 50
+    And a PriorityClass "high" with value 90
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And a PodGroup "rigid" of Queue "team" with PriorityClass "low" that needs 3 pods
+    And a PodGroup "urgent" of Queue "team" with PriorityClass "high"
+    And pods "rigid" 1 to 3 of PodGroup "rigid" using template "one"
+    Then pods "rigid" 1 to 3 are bound to "n1"
+    Given pods "urgent" 1 to 1 of PodGroup "urgent" using template "one"
+    Then 3 pods of PodGroup "rigid" are evicted
+    And pod "urgent-1" is bound to "n1"
+    And every bound pod has its devices
+
+  @KAI-368 @needs:scheduler-flags
+  Scenario: The rest of a gang is evicted when it has fewer pods than it needs
+    Given the scheduler evicts the rest of a gang after 1 seconds
+    And node "n1"
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And a PodGroup "broken" of Queue "team" that needs 2 pods
+    And a PodGroup "whole" of Queue "team" that needs 2 pods
+    And pods "broken" 1 to 2 of PodGroup "broken" without claims
+    And pods "whole" 1 to 2 of PodGroup "whole" without claims
+    Then pods "broken" 1 to 2 are bound to "n1"
+    And pods "whole" 1 to 2 are bound to "n1"
+    When pod "broken-1" is deleted
+    Then 2 pods of PodGroup "broken" are evicted
+    And no pod of PodGroup "whole" is evicted
+
+  @KAI-369 @needs:scheduler-flags
+  Scenario: A gang that is complete again in time keeps its pods
+    Given the scheduler evicts the rest of a gang after 12 seconds
+    And node "n1"
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And a PodGroup "train" of Queue "team" that needs 2 pods
+    And pods "train" 1 to 2 of PodGroup "train" without claims
+    Then pods "train" 1 to 2 are bound to "n1"
+    When pod "train-1" is deleted
+    Given pods "again" 1 to 1 of PodGroup "train" without claims
+    Then pod "again-1" is bound to "n1"
+    When 15 seconds pass
+    # The pod that was deleted.
+    Then 1 pods of PodGroup "train" are evicted
+
+  @KAI-440
+  Scenario: A pod is not evicted before the minimum runtime of its queue
+    Given node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a PriorityClass "low" with value 50
+    And a PriorityClass "high" with value 90
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And "preemptMinRuntime" of Queue "team" is 1h
+    And a PodGroup "batch" of Queue "team" with PriorityClass "low"
+    And a PodGroup "urgent" of Queue "team" with PriorityClass "high"
+    And pods "batch" 1 to 1 of PodGroup "batch" using template "one"
+    Then pod "batch-1" is bound to "n1"
+    Given pods "urgent" 1 to 1 of PodGroup "urgent" using template "one"
+    Then no pod of PodGroup "batch" is evicted
+    And no pod of PodGroup "urgent" gets a BindRequest

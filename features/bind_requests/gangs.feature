@@ -278,3 +278,33 @@ Feature: Gangs get all of their BindRequests or none
     Then every pod is bound
     And every allocation is valid, and no device is allocated twice
     And every bound pod has its devices
+
+  @KAI-372 @needs:queues
+  Scenario: A PodGroup is placed only if each of its sub-groups has its minimum
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And a PodGroup "large" of Queue "team" that needs 3 pods, with the sub-groups {leaders: 1, workers: 3}
+    And a PodGroup "small" of Queue "team" that needs 2 pods, with the sub-groups {leaders: 1, workers: 2}
+    And pods "large-leader" 1 to 1 of sub-group "leaders" of PodGroup "large" using template "one"
+    And pods "large-worker" 1 to 3 of sub-group "workers" of PodGroup "large" using template "one"
+    Then no pod of PodGroup "large" gets a BindRequest
+    Given pods "small-leader" 1 to 1 of sub-group "leaders" of PodGroup "small" using template "one"
+    And pods "small-worker" 1 to 2 of sub-group "workers" of PodGroup "small" using template "one"
+    Then 3 pods of PodGroup "small" get BindRequests, with a device each
+    And no pod of PodGroup "large" gets a BindRequest
+
+  @KAI-372 @needs:queues
+  Scenario: Pods of one sub-group do not count for another
+    Given node "n1" with 4 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And a PodGroup "train" of Queue "team" that needs 2 pods, with the sub-groups {leaders: 1, workers: 1}
+    And pods "worker" 1 to 3 of sub-group "workers" of PodGroup "train" using template "one"
+    Then no pod of PodGroup "train" gets a BindRequest
+    Given pods "leader" 1 to 1 of sub-group "leaders" of PodGroup "train" using template "one"
+    Then 4 pods of PodGroup "train" get BindRequests, with a device each

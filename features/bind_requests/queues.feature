@@ -207,3 +207,23 @@ Feature: The pods of a queue take no more than its limits
     And a PodGroup "serve" of Queue "team" that cannot be preempted
     And pods "serve" 1 to 2 of PodGroup "serve" using template "gpu"
     Then 1 pods of PodGroup "serve" get BindRequests, with a device each
+
+  @KAI-318 @needs:restartable-scheduler
+  Scenario Outline: The queue of higher priority is served first (<first>, <second>)
+    Given the scheduler is stopped
+    And a Queue "alpha" below "department" <first>
+    And a Queue "omega" below "department" <second>
+    And a PodGroup "alpha" of Queue "alpha"
+    And a PodGroup "omega" of Queue "omega"
+    And pods "<later>" 1 to 1 of PodGroup "<later>" using template "one" and requesting {cpu: 40}
+    And pods "<served>" 1 to 1 of PodGroup "<served>" using template "one" and requesting {cpu: 40}
+    When the scheduler is started
+    Then 1 pods of PodGroup "<served>" get BindRequests, with a device each
+    And no pod of PodGroup "<later>" gets a BindRequest
+
+    Examples:
+      | first           | second          | served | later |
+      | of priority 200 | of priority 150 | alpha  | omega |
+      | of priority 150 | of priority 200 | omega  | alpha |
+      | with {}         | of priority 99  | alpha  | omega |
+      | of priority 99  | with {}         | omega  | alpha |

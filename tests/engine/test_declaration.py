@@ -22,6 +22,7 @@ def options(**declaration: list[str]) -> RunOptions:
     return from_mapping({"declaration": declaration}, where="test")
 
 
+OF_KAI_ONLY = {"evictions", "node-pools", "fair-share", "sub-groups"}
 DRIVER_FEATURES = {name for name, feature in FEATURES.items() if feature.component == "driver"}
 
 
@@ -30,15 +31,15 @@ def found(**more: Any) -> SupportedFeatures:
 
 
 def test_the_reference_supports_every_feature_that_is_not_only_of_kai() -> None:
-    assert set(found().unsupported) == {"evictions", "node-pools"}
-    assert set(found(scheduler="kai").supported) >= {"evictions", "node-pools"}
+    assert set(found().unsupported) == OF_KAI_ONLY
+    assert set(found(scheduler="kai").supported) >= OF_KAI_ONLY
     assert set(found().supported) == {name for name, feature in FEATURES.items() if feature.in_reference}
     assert found().supported["health"] == "detected: the reference driver has it"
 
 
 @pytest.mark.parametrize("more", [{"driver": "exec:./mine"}, {"driver_name": "gpu.example.com"}])
 def test_features_of_another_driver_are_not_detected(more: dict[str, str]) -> None:
-    assert set(found(**more).unsupported) == DRIVER_FEATURES | {"evictions", "node-pools"}
+    assert set(found(**more).unsupported) == DRIVER_FEATURES | OF_KAI_ONLY
     assert found(**more).unsupported["health"] == "not declared (--supported-features)"
 
 

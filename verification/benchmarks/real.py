@@ -20,6 +20,7 @@ from pathlib import Path
 
 import yaml
 
+from dra_api.allocations import results_of_allocation
 from dra_api.client import KubeClient
 from dra_api.clock import RealClock
 from dra_api.informer import Change, Informer
@@ -56,7 +57,7 @@ class Outcome:
 
     `reported` is the seconds from the start until every pod has its event and, if BindRequests are used, all have
     phase Succeeded; `reported_cpu` and `reported_writes` are all CPU milliseconds and requests per pod until then: work
-    after a binding counts too.
+    after a binding counts too. `doubled` are devices in two claims.
     """
 
     pods: int
@@ -67,6 +68,15 @@ class Outcome:
     reported: float
     reported_cpu: float
     reported_writes: float
+    doubled: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The pod of a number, and what else is created before the pods."""
+
+    make: Callable[[int], Obj] = lambda number: pod(f"pod-{number:04d}")
+    prepare: Callable[[KubeClient], None] = lambda client: None
 
 
 Start = Callable[[BinariesControlPlane, Path], list[ManagedProcess]]
@@ -132,13 +142,28 @@ def real(folder: Path, *, nodes: int, devices: int) -> Iterator[tuple[BinariesCo
         yield plane, client
 
 
-def measure(start: Start, *, pods: int, nodes: int = NODES, devices: int = DEVICES) -> Outcome:
-    """Measure how one scheduler binds `pods` pods that exist, with their claims, when it starts."""
+def measure(
+    start: Start,
+    *,
+    pods: int,
+    nodes: int = NODES,
+    devices: int = DEVICES,
+    workload: Workload | None = None,
+    may_double: bool = False,
+    limit: float = _LIMIT,
+) -> Outcome:
+    """Measure how one scheduler binds `pods` pods that exist, with their claims, when it starts.
+
+    Raises RuntimeError if pods are not bound within `limit` seconds, or a device is in two claims and it is not one that
+    `may_double`.
+    """
+    workload = workload or Workload()
     with tempfile.TemporaryDirectory(prefix="dra-bench-") as name, ExitStack() as ending:
         folder = Path(name)
         plane, client = ending.enter_context(real(folder, nodes=nodes, devices=devices))
+        workload.prepare(client)
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda number: client.create(PODS, pod(f"pod-{number:04d}")), range(pods)))
+            list(pool.map(lambda number: client.create(PODS, workload.make(number)), range(pods)))
         bound: dict[str, float] = {}
         claimed: set[str] = set()
         ready, done = threading.Event(), threading.Event()
@@ -168,16 +193,18 @@ def measure(start: Start, *, pods: int, nodes: int = NODES, devices: int = DEVIC
         for process in processes:
             process.start()
             ending.callback(process.stop)
-        if not done.wait(_LIMIT):
+        if not done.wait(limit):
             last = "; ".join(f"{p.name}: {p.last_lines()}" for p in processes)
-            raise RuntimeError(f"only {len(bound)} of {pods} pods were bound within {_LIMIT:.0f} s: {last}")
+            raise RuntimeError(f"only {len(bound)} of {pods} pods were bound within {limit:.0f} s: {last}")
         own = {process.name: process.pid for process in processes if process.pid is not None}
         after = cpu_of({**plane.pids(), **own})
         written = writes_of(plane) - writes
         seconds = _last_news(client, pods, _OF_BINDER if "binder" in own else _OF_SCHEDULER) - began
         cpu = sum(cpu_of({**plane.pids(), **own}).values()) - sum(before.values())
         all_writes = (writes_of(plane) - writes).total()
-        _check(client)
+        doubled = _doubled(client)
+        if doubled and not may_double:
+            raise RuntimeError(f"devices were allocated twice: {doubled[:3]}")
     return Outcome(
         pods,
         max(bound.values()) - began,
@@ -188,6 +215,7 @@ def measure(start: Start, *, pods: int, nodes: int = NODES, devices: int = DEVIC
         seconds,
         cpu * 1000 / pods,
         all_writes / pods,
+        doubled,
     )
 
 
@@ -292,14 +320,13 @@ def _warm_up(client: KubeClient, watcher: Informer) -> None:
         raise RuntimeError("the scheduler bound nothing within 60 s")
 
 
-def _check(client: KubeClient) -> None:
+def _doubled(client: KubeClient) -> list[tuple[str, str]]:
     held = Counter(
         (result["pool"], result["device"])
         for claim in client.list(RESOURCE_CLAIMS).items
-        for result in claim["status"]["allocation"]["devices"]["results"]
+        for result in results_of_allocation((claim.get("status") or {}).get("allocation"))
     )
-    if twice := [device for device, count in held.items() if count > 1]:
-        raise RuntimeError(f"devices were allocated twice: {twice[:3]}")
+    return [device for device, count in held.items() if count > 1]
 
 
 def cpu_of(pids: Mapping[str, int]) -> dict[str, float]:

@@ -52,6 +52,7 @@ class ThirdParty(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     `--driver exec:`; `socket` is the file that appears when it is ready. `copies` has directories that the program
     reads when it runs, by their place in BIN: the module, and the path in it. `compares` names a program that other
     descriptions name too, each in another release: their verdicts are shown side by side (`verification.releases`).
+    `breaks_as` names a description whose `breaks` hold for this one too, unless `breaks` has the rule as well.
     """
 
     name: str
@@ -78,6 +79,7 @@ class ThirdParty(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     serve: tuple[str, ...] = ()
     running: tuple[str, ...] = ()
     socket: str = ""
+    breaks_as: str = ""
     breaks: tuple[Breaks, ...] = ()
 
     @property
@@ -103,4 +105,14 @@ def load(folder: Path = HERE / "expected") -> list[ThirdParty]:
         # YAML errors name a line but not the file.
         except (msgspec.ValidationError, yaml.YAMLError) as error:
             raise ValueError(f"{path.name}: {error}") from None
-    return found
+    return [_with_breaks(one, found) for one in found]
+
+
+def _with_breaks(one: ThirdParty, others: list[ThirdParty]) -> ThirdParty:
+    """Return a description with the rules that it breaks as another one does. Raises ValueError for an unknown name."""
+    if not one.breaks_as:
+        return one
+    like = next((other for other in others if other.name == one.breaks_as), None)
+    if like is None:
+        raise ValueError(f"{one.name}: breaks_as names no description: {one.breaks_as}")
+    return msgspec.structs.replace(one, breaks=tuple({**like.broken_rules, **one.broken_rules}.values()))

@@ -89,6 +89,17 @@ def scheduler_gates(scenario: Scenario, target: Target) -> Unmet | None:
 
 
 @requirement
+def scheduler_flags(scenario: Scenario, target: Target) -> Unmet | None:
+    """A scheduler that the run can start with flags of KAI's scheduler."""
+    scheduler = target.components["scheduler"]
+    if scheduler.kind == "exec" and FLAGS in scheduler.argument:
+        return None
+    return untestable(
+        f"the run cannot choose the flags of the scheduler ({scheduler}); needs a command with the word {FLAGS}"
+    )
+
+
+@requirement
 def binder_gates(scenario: Scenario, target: Target) -> Unmet | None:
     """A binder whose feature gates the run can choose."""
     return _chosen_for_binder("feature gates", target)
