@@ -26,11 +26,12 @@ _CUTS: dict[str, Cut] = {"break": "break", "expire": "gone"}
 class Arranged:
     """The faults of the scenario: volleys for requests, and the end of the current outage of watches.
 
-    `optional` are those for requests that an implementation need not make.
+    `optional` are those for requests that an implementation need not make. `ends` remove volleys earlier.
     """
 
     volleys: list[Volley] = field(default_factory=list)
     optional: list[Volley] = field(default_factory=list)
+    ends: list[Callable[[], object]] = field(default_factory=list)
     end_outage: Callable[[], object] | None = None
     silence: Silence | None = None
 
@@ -63,8 +64,10 @@ def arrange(
     if fault.then is not None:
         fault = replace(fault, then=world.checks.in_background(fault.then))
     volley = Volley(aim, fault, count=count)
-    world.cleanup.callback(world.run.fault_points.add(volley))
+    remove = world.run.fault_points.add(volley)
+    world.cleanup.callback(remove)
     arranged = world.state(Arranged)
+    arranged.ends.append(remove)
     (arranged.optional if optional else arranged.volleys).append(volley)
     return volley
 
@@ -283,6 +286,13 @@ def _(world: World) -> None:
         raise SpecificationError(f"{world.scenario.where}: watches are served")
     arranged.end_outage()
     arranged.end_outage = None
+
+
+@when("the API server answers as usual again")
+def _(world: World) -> None:
+    """End all faults of the scenario that are about a number of requests."""
+    for end in world.state(Arranged).ends:
+        end()
 
 
 @when("every fault has affected a request")

@@ -132,11 +132,12 @@ Feature: The scheduler writes BindRequests
   @KAI-027 @needs:faults
   Scenario: Writing a BindRequest is retried
     Given node "n1"
-    And the API server answers 500 to the next 1 creations of BindRequest
+    And the API server answers 500 to the next 100000 creations of BindRequest
     And a pod "plain" without claims
     Then pod "plain" gets a Warning event "FailedBinding"
     And the Pod "plain" has "status.conditions[type=PodScheduled][0].status" "False"
-    And pod "plain" gets exactly one BindRequest
+    When the API server answers as usual again
+    Then pod "plain" gets exactly one BindRequest
 
   @KAI-474 @needs:faults
   Scenario: A pod whose BindRequest is refused is not reported as unschedulable

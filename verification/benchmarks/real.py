@@ -154,8 +154,8 @@ def measure(
 ) -> Outcome:
     """Measure how one scheduler binds `pods` pods that exist, with their claims, when it starts.
 
-    Raises RuntimeError if pods are not bound within `limit` seconds, or a device is in two claims and it is not one that
-    `may_double`.
+    Raises RuntimeError if pods are not bound within `limit` seconds, or if a device is in two claims and the scheduler
+    is not one that `may_double`.
     """
     workload = workload or Workload()
     with tempfile.TemporaryDirectory(prefix="dra-bench-") as name, ExitStack() as ending:
