@@ -19,7 +19,7 @@ HAS_COMPILER := $(BIN)/python -c 'import sys, hatch_build; sys.exit(hatch_build.
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
-.PHONY: run test release pins lint docs unit nvml-sanitized suite dead-target mutants bench third-party third-party-all third-party-node images images-node verify-kind verify-third-party verify-all interpreters differential explore fuzz stability mutation-survey clean help
+.PHONY: run test release pins lint docs unit unit-exhaustive nvml-sanitized suite dead-target mutants bench third-party third-party-all third-party-node images images-node verify-kind verify-third-party verify-all interpreters differential explore fuzz stability mutation-survey clean help
 
 help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -39,10 +39,16 @@ lint: $(DEV_READY)       ## style, types, layers
 
 # What failed runs once more, alone: a test that waits for another process must not decide on a machine that stalls. Both
 # runs are printed. If nothing is on record as failed, the second run has no test and fails (exit code 5).
+# A worker waits for a quarter of its time, so two processors have three.
+unit unit-exhaustive nvml-sanitized: export PYTEST_XDIST_AUTO_NUM_WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) * 3 // 2)')
 tested = $(1) -n auto || { echo "== $@: what failed, once more"; $(1) -n 0 --last-failed --last-failed-no-failures none; }
-unit: $(DEV_READY) $(CLIENTS_READY)       ## the tests of the parts
+unit: $(DEV_READY) $(CLIENTS_READY)       ## the tests of the parts, but for those with the marker exhaustive
 	@echo "== unit"
-	@$(call tested,$(BIN)/python -m pytest -q tests)
+	@$(call tested,$(BIN)/python -m pytest -q -m 'not exhaustive' tests)
+
+unit-exhaustive: $(DEV_READY)       ## the tests of the parts that `make unit` leaves out (part of verify-all)
+	@echo "== unit-exhaustive"
+	@$(call tested,$(BIN)/python -m pytest -q -m exhaustive tests)
 
 nvml-sanitized: $(DEV_READY) $(CLIENTS_READY)       ## the tests of the fake NVML on a build with ASan and UBSan (needs gcc)
 	@echo "== nvml-sanitized"
@@ -64,7 +70,7 @@ PREVIOUS_GATES_OFF := $(GATES_OFF) DRAPartitionableDevices DRAPrioritizedList DR
 gates = $(addprefix --feature-gates ,$(addsuffix =$(1),$(2)))
 # A machine that stalls for seconds can make one of some 3,700 scenarios miss its time limit. The run is then repeated once
 # and both are printed: what fails twice is no accident. `make stability` counts what fails once.
-SUITE_RUN = $(BIN)/dra-conformance run -n 2 --require conformant --seed 20261123
+SUITE_RUN = $(BIN)/dra-conformance run -n 3 --require conformant --seed 20261123
 conformant = $(SUITE_RUN) $(1) || { echo "== suite: once more"; $(SUITE_RUN) $(1); }
 suite: $(DEV_READY)       ## the executable specification, against the reference
 	@echo "== suite"
@@ -83,13 +89,14 @@ suite: $(DEV_READY)       ## the executable specification, against the reference
 	@$(BIN)/python -m dra_conformance.faults $(addsuffix /events.jsonl,dra-report dra-report/sweep dra-report/sweep-direct)
 
 MUTANTS_SHARD ?= 1/6
+MUTANTS_JOBS ?= 4
 dead-target: $(DEV_READY)       ## no MUST rule may pass for a component that does nothing
 	@echo "== dead-target"
 	@$(BIN)/python -m verification.dead_target
 
 mutants: $(DEV_READY)       ## a fixed sixth of the mutants: the scenario of its rule must kill each (MUTANTS_SHARD=1/1: all)
 	@echo "== mutants, part $(MUTANTS_SHARD)"
-	@$(BIN)/dra-conformance mutants --shard $(MUTANTS_SHARD)
+	@$(BIN)/dra-conformance mutants --shard $(MUTANTS_SHARD) --jobs $(MUTANTS_JOBS)
 
 bench: $(DEV_READY)       ## measure; prints, asserts nothing
 	@$(BIN)/python -m verification.benchmarks
@@ -129,7 +136,7 @@ verify-subset: $(DEV_READY)
 	@echo "== verification against third-party programs: CI's subset"
 	@$(BIN)/python -m verification verify --ci
 
-verify-all: third-party-all test       ## everything, with all mutants and programs; writes docs/explanation/verification-results.md
+verify-all: third-party-all test unit-exhaustive       ## everything, with all mutants and programs; writes docs/explanation/verification-results.md
 	@echo "== verification against third-party programs: everything"
 	@$(BIN)/python -m verification verify --write
 

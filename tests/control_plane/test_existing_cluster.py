@@ -51,10 +51,12 @@ def results(kubeconfig: Path, folder: Path, *more: str) -> tuple[dict[str, str],
     return wrong, {row["name"]: row["status"] for row in report["profileResults"]}
 
 
+@pytest.mark.exhaustive
 def test_an_emulated_cluster_is_conformant(emulated: ApiServerEmulator, tmp_path: Path) -> None:
     assert results(emulated.kubeconfig, tmp_path) == ({}, {"api": "conformant"})
 
 
+@pytest.mark.exhaustive
 def test_a_real_cluster_passes(real: BinariesControlPlane, tmp_path: Path) -> None:
     # All of it takes two minutes; these scenarios read labels, or send what no JSON library writes.
     focus = "claims/api_(machinery|requests|validation|taint_rules)"

@@ -17,6 +17,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tests" / "broken_drivers" / "broken_driver.py"
 DRIVER = "broken.dra.test"
+ALONE: tuple[str, ...] = ()
+
+
+def exhaustive(*words: str) -> Any:
+    """A number of workers that CI leaves out."""
+    return pytest.param(words, marks=pytest.mark.exhaustive)
 
 
 class Ended:
@@ -96,7 +102,7 @@ def again(ended: Ended, folder: Path) -> Ended:
     return run_words(folder, *words[2:])
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "0"), ("-n", "1"), ("-n", "2")])
+@pytest.mark.parametrize("workers", [ALONE, exhaustive("-n", "0"), exhaustive("-n", "1"), ("-n", "2")])
 def test_a_driver_that_exits_at_once(tmp_path: Path, workers: tuple[str, ...]) -> None:
     ended = run(tmp_path, broken("exits"), "--profile", "driver-core", *workers)
     one_cause(ended, "the driver ended with exit code 3 before it registered", "cannot open /dev/broken")
@@ -127,7 +133,7 @@ def test_a_driver_that_writes_outside_its_folders(tmp_path: Path) -> None:
     assert not place.exists()
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@pytest.mark.parametrize("workers", [ALONE, exhaustive("-n", "2")])
 @pytest.mark.parametrize(
     ("mode", "words"), [(0o644, ("is not executable", "chmod +x")), (0o755, ("cannot start", "Exec format error"))]
 )
@@ -180,7 +186,7 @@ def test_a_driver_that_rightly_refuses_to_start_is_judged_alone(tmp_path: Path, 
     return None
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@pytest.mark.parametrize("workers", [exhaustive(), ("-n", "2")])
 def test_a_driver_that_crashes_in_each_call(tmp_path: Path, workers: tuple[str, ...]) -> None:
     """The crash is a failure of the driver, and the run goes on; its rules are listed, not printed one by one."""
     ended = run(tmp_path, broken("panics"), "--focus", "^driver/prepare#.*(response|repeated)", *workers)

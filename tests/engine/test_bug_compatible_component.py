@@ -9,6 +9,7 @@ from reference_impl.scheduler.bug_compatible import RELEASES, UnknownRelease, re
 from verification.third_party.catalogue import load
 
 
+@pytest.mark.exhaustive
 def test_the_component_fails_the_rules_that_kube_scheduler_fails(cli: CommandLine) -> None:
     """The rules of allocation that kube-scheduler 1.36.2 breaks, and no others of those that stand beside them."""
     (program,) = (one for one in load() if one.name == "kube-scheduler-1.36")

@@ -40,8 +40,8 @@ SCREEN = 80 * 9
 """The width in pixels of a window with 80 columns; the browser of the tests is about 40 lines high."""
 ALL = [pytest.param("python", bug, id=f"python-{bug.name}") for bug in PYTHON]
 ALL += [pytest.param("go", bug, id=f"go-{bug.name}") for bug in GO]
-IN_CI = {("python", "sticky-error"), ("go", "look-up")}
-"""The bugs that CI runs a whole profile for. `make verify-all` runs all."""
+SOME_BUGS = {("python", "sticky-error"), ("go", "look-up")}
+"""The bugs that `make unit-exhaustive` runs a whole profile for. `python -m verification planted-bugs` runs all."""
 EVERY = "DRA_PLANTED_BUGS"
 PROFILE_S = 900.0
 
@@ -193,10 +193,11 @@ def only_in_verify_all() -> None:
         pytest.skip(f"{EVERY} is not set: `make verify-all` runs it")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("language", "bug"), ALL)
 def test_a_run_of_the_profile_leads_to_the_bug(tmp_path: Path, language: str, bug: Bug) -> None:
     """The last screen of the terminal and the first failure of the page, among all that one bug breaks."""
-    if (language, bug.name) not in IN_CI:
+    if (language, bug.name) not in SOME_BUGS:
         only_in_verify_all()
     program = [sys.executable, str(PROGRAMS / "driver.py")] if language == "python" else [built_in_go(tmp_path)]
     assert run_profile([*program, bug.name], tmp_path / "report") == 1
@@ -207,6 +208,7 @@ def test_a_run_of_the_profile_leads_to_the_bug(tmp_path: Path, language: str, bu
     assert missing(bug.of_profile, card.text) == [], card.text
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("language", ["python", "go"])
 def test_without_a_bug_the_profile_passes(tmp_path: Path, language: str) -> None:
     only_in_verify_all()

@@ -69,6 +69,7 @@ def background() -> Iterator[list[subprocess.Popen[str]]]:
         process.wait(timeout=60)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("page", TUTORIALS, ids=[page.stem for page in TUTORIALS])
 def test_every_command_of_a_tutorial_works(
     page: Path, folder: Path, environment: dict[str, str], background: list[subprocess.Popen[str]]
