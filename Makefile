@@ -70,7 +70,7 @@ PREVIOUS_GATES_OFF := $(GATES_OFF) DRAPartitionableDevices DRAPrioritizedList DR
 gates = $(addprefix --feature-gates ,$(addsuffix =$(1),$(2)))
 # A machine that stalls for seconds can make one of some 3,700 scenarios miss its time limit. The run is then repeated once
 # and both are printed: what fails twice is no accident. `make stability` counts what fails once.
-SUITE_RUN = $(BIN)/dra-conformance run -n 3 --require conformant --seed 20261123
+SUITE_RUN = $(BIN)/dra-conformance run -n 2 --require conformant --seed 20261123
 conformant = $(SUITE_RUN) $(1) || { echo "== suite: once more"; $(SUITE_RUN) $(1); }
 suite: $(DEV_READY)       ## the executable specification, against the reference
 	@echo "== suite"
@@ -89,7 +89,7 @@ suite: $(DEV_READY)       ## the executable specification, against the reference
 	@$(BIN)/python -m dra_conformance.faults $(addsuffix /events.jsonl,dra-report dra-report/sweep dra-report/sweep-direct)
 
 MUTANTS_SHARD ?= 1/6
-MUTANTS_JOBS ?= 4
+MUTANTS_JOBS ?= 3
 dead-target: $(DEV_READY)       ## no MUST rule may pass for a component that does nothing
 	@echo "== dead-target"
 	@$(BIN)/python -m verification.dead_target
