@@ -75,3 +75,10 @@ def test_each_hazard_has_rules_that_scenarios_judge() -> None:
     for hazard, rules in hazards.items():
         assert rules, hazard
         assert rules <= judged, hazard
+
+
+@pytest.mark.parametrize("name", ["kai-binder", "kai"])
+def test_on_kube_apiserver_the_same_rules_are_broken(name: str) -> None:
+    real = named(f"{name}, real API server")
+    assert broken(real) == broken(named(name))
+    assert ("--control-plane", "binaries") in zip(real.options, real.options[1:], strict=False)
