@@ -62,8 +62,7 @@ def _(patch: Patch) -> None:
     _keep_what_fits(patch, WORKLOAD)
 
 
-@mutant("label-of-a-worker-that-never-started-stays", rule="NV-473")
-def _(patch: Patch) -> None:
+def _keep_label(patch: Patch) -> None:
     """Unprepare takes the node out of the ComputeDomain only for a claim that was prepared."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,3 +73,15 @@ def _(patch: Patch) -> None:
         return leave_domains
 
     patch.wrap("reference_impl.compute_domain.channels:ChannelPreparer.leave_domains", make)
+
+
+@mutant("label-of-a-worker-that-never-started-stays", rule="NV-473")
+def _(patch: Patch) -> None:
+    """The node of a worker of KAI's PodGroup that never started keeps its label."""
+    _keep_label(patch)
+
+
+@mutant("label-of-a-waiting-worker-of-kubernetes-stays", rule="NV-473b", **ON)
+def _(patch: Patch) -> None:
+    """The node of a worker of Kubernetes' PodGroup that never started keeps its label."""
+    _keep_label(patch)

@@ -5,7 +5,7 @@ Feature: Gangs of workers in a ComputeDomain
   Kubernetes nor KAI promises more: afterwards each worker starts when its own node has joined, what is placed stays, and a
   worker whose binding fails is placed again beside the others.
 
-  @NV-461b @NV-362 @NV-449 @component:scheduler @needs:direct-binding @needs:faults @since:1.37 @gate:DRAWorkloadResourceClaims
+  @NV-461b @NV-473b @component:scheduler @needs:direct-binding @needs:faults @since:1.37 @gate:DRAWorkloadResourceClaims
   Scenario Outline: <count> workers of a PodGroup of Kubernetes are placed together and start with their nodes
     Given the scheduler binds pods itself
     And the DeviceClass of IMEX channels
@@ -20,16 +20,16 @@ Feature: Gangs of workers in a ComputeDomain
     And node "node-<count>" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     When every fault has affected a request
     Then pods "worker" 1 to <count> are bound to a node each, with a device of its own [NV-461b]
-    And the ComputeDomain labels of nodes 1 to <count> become "job" [NV-362]
+    And the ComputeDomain labels of nodes 1 to <count> become "job" [NV-473b]
     # The last node cannot join.
     When nodes 1 to <fewer> have Ready daemons of the clique "3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2" in ComputeDomain "job"
-    Then the workers of ComputeDomain "job" on nodes 1 to <fewer> reach phase Running [NV-362]
-    And the workers of ComputeDomain "job" on nodes <count> to <count> keep phase Pending [NV-362]
+    Then the workers of ComputeDomain "job" on nodes 1 to <fewer> reach phase Running [NV-473b]
+    And the workers of ComputeDomain "job" on nodes <count> to <count> keep phase Pending [NV-473b]
     When nodes 1 to 2 have NotReady daemons of the clique "3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2" in ComputeDomain "job"
     And nodes <count> to <count> have Ready daemons of the clique "3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2" in ComputeDomain "job"
-    Then the workers of ComputeDomain "job" on nodes <count> to <count> reach phase Running [NV-362]
+    Then the workers of ComputeDomain "job" on nodes <count> to <count> reach phase Running [NV-473b]
     And the ComputeDomain "job" keeps "status.status" NotReady [NV-461b]
-    And the workers of ComputeDomain "job" on nodes 1 to <fewer> keep phase Running [NV-449]
+    And the workers of ComputeDomain "job" on nodes 1 to <fewer> keep phase Running [NV-473b]
     And pods "worker" 1 to <count> are bound to a node each, with a device of its own [NV-461b]
     When nodes 1 to 2 have Ready daemons of the clique "3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2" in ComputeDomain "job"
     Then the ComputeDomain "job" has "status.status" Ready [NV-461b]
@@ -73,7 +73,7 @@ Feature: Gangs of workers in a ComputeDomain
       | 4     | 3     |
       | 18    | 17    |
 
-  @NV-473 @needs:direct-binding @since:1.37 @gate:DRAWorkloadResourceClaims
+  @NV-473b @needs:direct-binding @since:1.37 @gate:DRAWorkloadResourceClaims
   Scenario Outline: Nothing is left of <count> workers of a PodGroup of Kubernetes, one of which never started
     Given the scheduler binds pods itself
     And the DeviceClass of IMEX channels
@@ -89,9 +89,9 @@ Feature: Gangs of workers in a ComputeDomain
     When workload PodGroup "gang" is deleted
     And pods "worker" 1 to <count> are deleted
     And 46 seconds pass while claims wait
-    Then nothing is left of pods "worker" 1 to <count> [NV-473]
-    And workload PodGroup "gang" is gone [NV-473]
-    And the ComputeDomain labels of nodes 1 to <count> become "none" [NV-473]
+    Then nothing is left of pods "worker" 1 to <count> [NV-473b]
+    And workload PodGroup "gang" is gone [NV-473b]
+    And the ComputeDomain labels of nodes 1 to <count> become "none" [NV-473b]
 
     Examples:
       | count | fewer |
