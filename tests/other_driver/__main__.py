@@ -60,7 +60,7 @@ def results(focus: str = "", *, jobs: int = JOBS) -> list[dict[str, Any]]:
     # In turns, so that the scenarios of one feature are spread over all jobs.
     options = RunOptions(
         supported_features=tuple(name for name in choices() if name not in LACKING),
-        feature_gates=("DRAListTypeAttributes=true",),
+        feature_gates=("DRAListTypeAttributes=true", "GenericWorkload=true", "DRAWorkloadResourceClaims=true"),
     )
     shares = [(names[start::jobs], options) for start in range(jobs) if names[start::jobs]]
     rows: list[dict[str, Any]] = []
