@@ -225,7 +225,8 @@ Feature: The daemon program of ComputeDomains
     Given nodes "n1, n2" join ComputeDomain "job"
     And the daemons of "n1, n2" have become ready in ComputeDomain "job"
     When nodes "n2" leave their ComputeDomain
-    And nodes "n2" join ComputeDomain "job"
+    Then the daemons of "n2" in ComputeDomain "job" have ended in order
+    When nodes "n2" join ComputeDomain "job"
     Then the daemons of "n1, n2" are ready in ComputeDomain "job"
     And the hosts files of "n1, n2" in ComputeDomain "job" have the addresses of all of them
     And the ComputeDomain "job" gets no Warning event that contains "$(node:n2)"
