@@ -13,7 +13,7 @@ from dra_conformance.core import optional_features
 from dra_conformance.core.companions import COMPONENTS as WITH_COMPANIONS
 from dra_conformance.core.component_spec import CHOICES, OWN_CLUSTER_COMPONENTS, OWN_CLUSTERS
 from dra_conformance.core.errors import UsageError, unknown
-from dra_conformance.core.option_table import CHECKED_RELEASES, NO_API, OPTIONS
+from dra_conformance.core.option_table import CHECKED_RELEASES, NO_API, OPTIONS, default_of
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules.window import Version
 from dra_conformance.core.shard import Shard
@@ -176,6 +176,13 @@ def kind_image_has_kind(options: RunOptions) -> None:
     """--kind-image belongs to --control-plane kind."""
     if options.kind_image and _control_plane(options) != "kind":
         raise UsageError("--kind-image: requires --control-plane kind")
+
+
+@_check
+def kind_workers_have_kind(options: RunOptions) -> None:
+    """--kind-workers belongs to --control-plane kind."""
+    if options.kind_workers != default_of("kind-workers") and _control_plane(options) != "kind":
+        raise UsageError("--kind-workers: requires --control-plane kind")
 
 
 @_check

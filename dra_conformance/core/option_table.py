@@ -398,6 +398,18 @@ OPTIONS: tuple[Option, ...] = (
         shared=True,
     ),
     Option(
+        name="kind-workers",
+        help="Give the cluster of --control-plane kind N nodes beside the one of its control plane.",
+        group="control-plane",
+        type="integer",
+        default=2,
+        metavar="N",
+        minimum=1,
+        maximum=50,
+        example="3",
+        shared=True,
+    ),
+    Option(
         name="k3s-image",
         help="Start this image with --control-plane k3s instead of the pinned one.",
         group="control-plane",

@@ -64,6 +64,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     kubernetes_version: str = default_of("kubernetes-version")
     bin_dir: str = default_of("bin-dir")
     kind_image: str = default_of("kind-image")
+    kind_workers: int = default_of("kind-workers")
     k3s_image: str = default_of("k3s-image")
     node_name: str = default_of("node-name")
     cdi_root: str = default_of("cdi-root")

@@ -16,7 +16,7 @@ from dra_conformance.control_plane.binaries.programs import (
     installed,
 )
 from dra_conformance.control_plane.k3s import docker_info
-from dra_conformance.control_plane.kind import requirements
+from dra_conformance.control_plane.kind import advice, requirements
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.options import RunOptions
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
@@ -89,6 +89,14 @@ def _kind(options: RunOptions, *, needed: bool) -> Iterator[Finding]:
             yield missing(_AREA, name, need.lacks, need.way_out, needed=needed)
         else:
             yield ok(_AREA, name, need.found, needed=needed)
+    if not needed:
+        return
+    for hint in advice():
+        name = f"{hint.name} (kind)"
+        if hint.lacks:
+            yield wrong(_AREA, name, hint.lacks, hint.way_out, needed=False)
+        else:
+            yield ok(_AREA, name, hint.found)
 
 
 def _docker(*, needed: bool) -> Finding:

@@ -45,6 +45,7 @@ def make(
             image=options.kind_image,
             directory=work() / "kind",
             logs=logs / "control-plane",
+            workers=options.kind_workers,
             feature_gates=options.gates(),
             runtime_config=options.api_versions(),
             foreign_components=foreign,

@@ -19,15 +19,17 @@ import pytest
 import yaml
 
 from dra_api.client import KubeClient
-from dra_api.clock import RealClock
+from dra_api.clock import AdvanceableClock, RealClock
 from dra_api.objects import NAMESPACES
 from dra_api.transport import HttpTransport
 from dra_conformance.control_plane.base import NotOurs
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from dra_conformance.control_plane.kind import DEFAULT_IMAGE, KindControlPlane, configuration, requirements
-from dra_conformance.control_plane.kind.programs import inotify_hint
+from dra_conformance.control_plane.kind.programs import advice, inotify_hint
 from dra_conformance.core.configuration import from_mapping
 from dra_conformance.core.errors import ExitCode, TargetUnreachable, UsageError
+from dra_conformance.core.options import RunOptions
+from dra_conformance.engine import control_planes
 from dra_conformance.rbac import target_roles
 from tests.control_plane import fake_kind
 
@@ -212,6 +214,31 @@ def test_few_inotify_instances_are_a_reason_why_nodes_are_not_ready(tmp_path: Pa
     assert hint in found
     assert bool(found) == bool(hint)
     assert not inotify_hint(tmp_path / "missing")
+
+
+@pytest.mark.parametrize(
+    ("allowed", "free", "lacks"),
+    [
+        ("512", 9 * 2**30, []),
+        ("128", 9 * 2**30, ["fs.inotify.max_user_instances is 128; kind recommends 512"]),
+        ("512", 2**30, ["1 GiB free for Docker; image and cluster take up to 8 GiB"]),
+        ("x", None, []),
+    ],
+)
+def test_what_a_cluster_may_lack_is_found_before_it_starts(
+    tmp_path: Path, allowed: str, free: int | None, lacks: list[str]
+) -> None:
+    limit = tmp_path / "limit"
+    limit.write_text(allowed)
+    found = advice(limit=limit, free=lambda: free)
+    assert [one.lacks for one in found if one.lacks] == lacks
+    assert all(one.way_out for one in found)
+
+
+def test_the_option_sets_the_number_of_workers(tmp_path: Path) -> None:
+    options = RunOptions(control_plane="kind", kind_workers=3)
+    plane = control_planes.make(options, work=lambda: tmp_path, logs=tmp_path, clock=AdvanceableClock(), seed=1)
+    assert plane.name.endswith(", 4 nodes)")
 
 
 def test_an_interrupted_start_deletes_the_cluster(

@@ -33,6 +33,7 @@ COMPANIONS = {
     "kubelet": {"control-plane": "binaries"},
     "bin-dir": {"control-plane": "binaries"},
     "kind-image": {"control-plane": "kind"},
+    "kind-workers": {"control-plane": "kind"},
     "k3s-image": {"control-plane": "k3s"},
     "node-name": {"driver": "socket:/s"},
     "cdi-root": {"driver": "socket:/s"},
@@ -201,6 +202,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "running_driver_options_have_a_running_driver": ({"cdi-root": "/c"}, "--cdi-root: requires a running driver"),
     "k3s_image_has_k3s": ({"k3s-image": "x"}, "--k3s-image: requires --control-plane k3s"),
     "kind_image_has_kind": ({"kind-image": "x"}, "--kind-image: requires --control-plane kind"),
+    "kind_workers_have_kind": ({"kind-workers": 3}, "--kind-workers: requires --control-plane kind"),
     "bin_dir_has_binaries": ({"bin-dir": "x"}, "--bin-dir: requires --control-plane binaries"),
     "cluster_components_are_in_the_cluster": (
         {"control-plane": "k3s", "binder": "cluster"},

@@ -19,7 +19,9 @@ DEFAULT_IMAGE = "kindest/node:v1.37.0"
 """The node image of the kind release in `_INSTALL_KIND`."""
 
 _ANSWERS_WITHIN = 20.0
+_DISK_ENOUGH = 8 * 2**30
 _INOTIFY, _INOTIFY_ENOUGH = Path("/proc/sys/fs/inotify/max_user_instances"), 512
+_MORE_INOTIFY = f"`sysctl fs.inotify.max_user_instances={_INOTIFY_ENOUGH}`, as root."
 _INSTALL_KIND = "`go install sigs.k8s.io/kind@v0.33.0`, with Go's bin folder in PATH."
 _NO_DOCKER = "`docker info` must work for this user; without Docker, --control-plane binaries needs none."
 
@@ -63,6 +65,26 @@ def requirements(image: str, *, which: Callable[[str], str | None] = shutil.whic
     return found
 
 
+def advice(*, limit: Path = _INOTIFY, free: Callable[[], int | None] | None = None) -> list[Requirement]:
+    """Return what a cluster may lack although it can start: inotify instances and free disk.
+
+    Args:
+        limit: the file with the number of inotify instances that a user may have.
+        free: returns the free bytes where Docker keeps images and containers, None if that is unknown.
+    """
+    allowed = _number(limit)
+    found = []
+    if allowed is not None:
+        enough = f"fs.inotify.max_user_instances is {allowed}"
+        lacks = "" if allowed >= _INOTIFY_ENOUGH else f"{enough}; kind recommends {_INOTIFY_ENOUGH}"
+        found.append(Requirement("inotify instances", found=enough, lacks=lacks, way_out=_MORE_INOTIFY))
+    if (there := (free or _free_of_docker)()) is not None:
+        size = f"{there / 2**30:.0f} GiB free for Docker"
+        lacks = "" if there >= _DISK_ENOUGH else f"{size}; image and cluster take up to {_DISK_ENOUGH / 2**30:.0f} GiB"
+        found.append(Requirement("disk", found=size, lacks=lacks, way_out="`docker system prune` frees some."))
+    return found
+
+
 def require(image: str) -> None:
     """Raise TargetUnreachable with the first requirement that is lacking."""
     for need in requirements(image):
@@ -75,14 +97,27 @@ def inotify_hint(limit: Path = _INOTIFY) -> str:
 
     All nodes share the limit of the machine. Without an instance a kubelet or a kube-proxy ends.
     """
-    try:
-        allowed = int(limit.read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return ""
-    if allowed >= _INOTIFY_ENOUGH:
+    allowed = _number(limit)
+    if allowed is None or allowed >= _INOTIFY_ENOUGH:
         return ""
     recommended = f"fs.inotify.max_user_instances is {allowed}; kind recommends {_INOTIFY_ENOUGH}"
     return f"If they say 'too many open files': {recommended}."
+
+
+def _number(file: Path) -> int | None:
+    try:
+        return int(file.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def _free_of_docker() -> int | None:
+    """Return the free bytes of Docker's folder; None without a daemon, or if it is on another machine."""
+    done = run([DOCKER, "info", "--format", "{{.DockerRootDir}}"], timeout=_ANSWERS_WITHIN)
+    try:
+        return shutil.disk_usage(done.stdout.strip()).free if done.returncode == 0 else None
+    except OSError:
+        return None
 
 
 def _kind(which: Callable[[str], str | None]) -> Requirement:
