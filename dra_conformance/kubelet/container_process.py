@@ -13,6 +13,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -27,6 +28,7 @@ EntryPoints: TypeAlias = Mapping[str, Sequence[str]]
 """The words that take the place of the first word of a container's command, by that word."""
 
 _DEFAULT_GRACE_SECONDS = 30.0
+_CHUNK, _KEPT, _READ_SECONDS = 65_536, 4096, 2.0
 
 
 def variables(
@@ -124,16 +126,37 @@ class ContainerProcess:
             )
         except (OSError, KubeletError) as error:
             return str(error)
-        said, problem = b"", ""
+        problem, output = "", _LastBytes(process)
         try:
-            said, _ = process.communicate(timeout=seconds)
+            process.wait(seconds)
         except subprocess.TimeoutExpired:
             problem = f"it takes more than {seconds:g} s"
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+        said = output.end()
         if problem or process.returncode == 0:
             return problem
         return f"exit code {process.returncode}: {said.decode(errors='replace').strip()[-300:]}"
+
+
+class _LastBytes:
+    """The end of the output of a process, which may write without end."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._pipe = process.stdout
+        self._last = b""
+        self._reader = threading.Thread(target=self._read, name=f"output-{process.pid}", daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while self._pipe is not None and (more := os.read(self._pipe.fileno(), _CHUNK)):
+                self._last = (self._last + more)[-_KEPT:]
+
+    def end(self) -> bytes:
+        """Return what was read last, once the process has ended."""
+        self._reader.join(_READ_SECONDS)
+        if self._pipe is not None and not self._reader.is_alive():
+            self._pipe.close()
+        return self._last

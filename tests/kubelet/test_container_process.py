@@ -160,6 +160,14 @@ def test_a_probe_runs_in_the_container(script: str, why: str, tmp_path: Path) ->
     assert _process(tmp_path, script).execute(["daemon", "check"], seconds) == why
 
 
+def test_only_the_end_of_a_probe_s_output_is_kept(tmp_path: Path) -> None:
+    script = "for _ in range(64): print('x' * 2**20)\nraise SystemExit('no peers')"
+    why = _process(tmp_path, script).execute(["daemon", "check"], 30.0)
+    assert why.startswith("exit code 1: ")
+    assert why.endswith("no peers")
+    assert len(why) < 400
+
+
 def test_a_probe_with_another_command_fails(tmp_path: Path) -> None:
     assert "takes the place of '/bin/true'" in _process(tmp_path, "").execute(["/bin/true"], 1.0)
 
