@@ -11,6 +11,7 @@ from dra_api import __version__
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import timestamp
 from dra_api.objects import RESOURCE_SLICES, meta
+from dra_api.transport import TransportError
 from dra_conformance.control_plane import own_access
 from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.core import digests
@@ -103,7 +104,7 @@ def _simulated_by_driver(options: RunOptions, control_plane: ControlPlane | None
     try:
         client = KubeClient(control_plane.transport())
         slices = client.list(RESOURCE_SLICES, field_selector=f"spec.driver={options.driver_name}")
-    except (ApiError, TargetUnreachable):  # reported as the run's problem already
+    except (ApiError, TransportError, TargetUnreachable):  # reported as the run's problem already
         return ""
     marks = ((meta(found).get("annotations") or {}).get(marker.ANNOTATION) for found in slices.items)
     return marker.GPUS if marker.GPUS in marks else ""
