@@ -82,8 +82,7 @@ class DaemonContainer:
         self._own = own
         self._edits = edits
         self._probes = Probes((), self._pace)
-        daemon = world.run.components.spec(DAEMON)
-        is_python = daemon.kind == "reference" and not daemon.in_process
+        is_python = world.run.components.spec(DAEMON).is_reference_process
         self._least_period = _CHECK_OF_PYTHON if is_python else _LOOK_STARTING
         self.ended = ""
         """Why the program has ended by itself; empty while it runs."""

@@ -127,6 +127,11 @@ class ComponentSpec:
         """Whether the reference component runs in this process, so that the scenario controls its clock."""
         return self.kind == "reference" and self.settings.get("process") != "yes"
 
+    @property
+    def is_reference_process(self) -> bool:
+        """Whether the reference component runs as a process of its own, which starts a Python interpreter."""
+        return self.kind == "reference" and not self.in_process
+
     def __str__(self) -> str:
         if self.preset:
             return self.preset.label

@@ -63,14 +63,14 @@ def describe(
     embedded = options.control_plane == "embedded"
     features = supported_features.find(options)
     rehearsal = embedded or (control_plane is not None and control_plane.evidence == "rehearsal")
-    on_cluster = _simulated_by_driver(options, control_plane)
+    fake_gpus = _says_it_has_fake_gpus(options, control_plane)
     return TargetInfo(
         components=components,
         driver=options.driver_name,
         kubernetes_version=options.kubernetes_version if embedded else _version(control_plane),
         control_plane=_embedded(options) if embedded else _control_plane(control_plane, rehearsal=rehearsal),
         kubelet=_kubelet(components["kubelet"], control_plane),
-        nvml=_nvml(options, on_cluster=on_cluster),
+        nvml=_nvml(options, fake_gpus=fake_gpus),
         resource_api=", ".join(resource_versions[:1]),
         revision=options.protocol,
         driver_release=options.nvidia_release,
@@ -79,7 +79,7 @@ def describe(
             options, isolation, as_administrator=isolation != NONE and _is_administrator(control_plane)
         ),
         under_test=tuple(sorted(under_test(options.components(), nvml=options.nvml))),
-        simulated=_simulated(options, rehearsal=rehearsal, fake_gpus=on_cluster == marker.GPUS),
+        simulated=_simulated(options, rehearsal=rehearsal, fake_gpus=fake_gpus),
         features=dict(features.supported),
         missing_features=dict(features.unsupported),
     )
@@ -97,17 +97,17 @@ def _simulated(options: RunOptions, *, rehearsal: bool, fake_gpus: bool) -> tupl
     return tuple(name for name, simulated in parts.items() if simulated)
 
 
-def _simulated_by_driver(options: RunOptions, control_plane: ControlPlane | None) -> str:
-    """Return what the slices of a driver that runs already say is simulated; empty if they say nothing."""
+def _says_it_has_fake_gpus(options: RunOptions, control_plane: ControlPlane | None) -> bool:
+    """Whether a driver that runs already says in its slices that its GPUs are simulated."""
     if control_plane is None or options.component("driver").kind not in ("socket", "cluster"):
-        return ""
+        return False
     try:
         client = KubeClient(control_plane.transport())
         slices = client.list(RESOURCE_SLICES, field_selector=f"spec.driver={options.driver_name}")
     except (ApiError, TransportError, TargetUnreachable):  # reported as the run's problem already
-        return ""
+        return False
     marks = ((meta(found).get("annotations") or {}).get(marker.ANNOTATION) for found in slices.items)
-    return marker.GPUS if marker.GPUS in marks else ""
+    return marker.GPUS in marks
 
 
 def _is_administrator(control_plane: ControlPlane | None) -> bool:
@@ -131,12 +131,12 @@ def _control_plane(control_plane: ControlPlane | None, *, rehearsal: bool) -> st
     return "embedded emulation (simulated), served outside the run" if rehearsal else "cluster"
 
 
-def _nvml(options: RunOptions, *, on_cluster: str) -> str:
+def _nvml(options: RunOptions, *, fake_gpus: bool) -> str:
     if options.nvml == "real":
         return "this machine's own"
     if options.component("driver").takes_fake_gpus:
         return f"fake NVML, inventory {options.inventory} (simulated)"
-    return "fake NVML of the driver (simulated)" if on_cluster == marker.GPUS else "as the driver finds it"
+    return "fake NVML of the driver (simulated)" if fake_gpus else "as the driver finds it"
 
 
 def _kubelet(implementation: str, control_plane: ControlPlane | None) -> str:

@@ -76,8 +76,7 @@ def uid_in(world: World, name: str) -> str:
 
 def ready_within(world: World) -> float:
     """Return the seconds to wait for programs."""
-    daemon = world.run.components.spec(DAEMON)
-    is_python = daemon.kind == "reference" and not daemon.in_process
+    is_python = world.run.components.spec(DAEMON).is_reference_process
     return max(READY_WITHIN, (PYTHON_FACTOR if is_python else READY_FACTOR) * world.run.patience)
 
 
