@@ -91,7 +91,7 @@ def _kind(options: RunOptions, *, needed: bool) -> Iterator[Finding]:
             yield ok(_AREA, name, need.found, needed=needed)
     if not needed:
         return
-    for hint in advice():
+    for hint in advice(options.kind_image):
         name = f"{hint.name} (kind)"
         if hint.lacks:
             yield wrong(_AREA, name, hint.lacks, hint.way_out, needed=False)

@@ -230,9 +230,22 @@ def test_what_a_cluster_may_lack_is_found_before_it_starts(
 ) -> None:
     limit = tmp_path / "limit"
     limit.write_text(allowed)
-    found = advice(limit=limit, free=lambda: free)
+    found = advice("missing", limit=limit, free=lambda: free)
     assert [one.lacks for one in found if one.lacks] == lacks
     assert all(one.way_out for one in found)
+
+
+def test_a_docker_that_runs_no_privileged_containers_is_found(programs: Path) -> None:
+    def found() -> list[tuple[str, str]]:
+        there = advice(IMAGE, free=lambda: None)
+        return [(one.found, one.lacks) for one in there if one.name == "privileged containers"]
+
+    assert found() == [("Docker runs them", "")]
+    assert calls(programs, "docker")[-1][-3:] == ["--entrypoint", "/bin/true", IMAGE]
+    (programs / "fail.docker.run").write_text("unable to apply caps: operation not permitted")
+    assert found() == [("", "Docker runs none: unable to apply caps: operation not permitted")]
+    (programs / "fail.docker.image").write_text("No such image")
+    assert found() == []
 
 
 def test_the_option_sets_the_number_of_workers(tmp_path: Path) -> None:

@@ -19,10 +19,12 @@ DEFAULT_IMAGE = "kindest/node:v1.37.0"
 """The node image of the kind release in `_INSTALL_KIND`."""
 
 _ANSWERS_WITHIN = 20.0
+_STARTS_WITHIN = 60.0
 _DISK_ENOUGH = 8 * 2**30
 _INOTIFY, _INOTIFY_ENOUGH = Path("/proc/sys/fs/inotify/max_user_instances"), 512
 _MORE_INOTIFY = f"`sysctl fs.inotify.max_user_instances={_INOTIFY_ENOUGH}`, as root."
 _INSTALL_KIND = "`go install sigs.k8s.io/kind@v0.33.0`, with Go's bin folder in PATH."
+_PRIVILEGED = "Nodes of kind need them: a Docker daemon with all capabilities, not in a confined container."
 _NO_DOCKER = "`docker info` must work for this user; without Docker, --control-plane binaries needs none."
 
 
@@ -65,10 +67,13 @@ def requirements(image: str, *, which: Callable[[str], str | None] = shutil.whic
     return found
 
 
-def advice(*, limit: Path = _INOTIFY, free: Callable[[], int | None] | None = None) -> list[Requirement]:
-    """Return what a cluster may lack although it can start: inotify instances and free disk.
+def advice(
+    image: str = "", *, limit: Path = _INOTIFY, free: Callable[[], int | None] | None = None
+) -> list[Requirement]:
+    """Return what a cluster may lack that only shows later: inotify instances, free disk, privileged containers.
 
     Args:
+        image: the node image; empty means the default. If Docker has it, a privileged container of it runs `true`.
         limit: the file with the number of inotify instances that a user may have.
         free: returns the free bytes where Docker keeps images and containers, None if that is unknown.
     """
@@ -82,6 +87,8 @@ def advice(*, limit: Path = _INOTIFY, free: Callable[[], int | None] | None = No
         size = f"{there / 2**30:.0f} GiB free for Docker"
         lacks = "" if there >= _DISK_ENOUGH else f"{size}; image and cluster take up to {_DISK_ENOUGH / 2**30:.0f} GiB"
         found.append(Requirement("disk", found=size, lacks=lacks, way_out="`docker system prune` frees some."))
+    if (allows := _privileged(image or DEFAULT_IMAGE)) is not None:
+        found.append(allows)
     return found
 
 
@@ -148,7 +155,7 @@ def _docker(which: Callable[[str], str | None]) -> Requirement:
 def _image(image: str) -> Requirement:
     """The image is in Docker already, or its name is one that a registry may have."""
     name = "node image"
-    if run([DOCKER, "image", "inspect", "--format", "{{.Id}}", image], timeout=_ANSWERS_WITHIN).returncode == 0:
+    if _is_loaded(image):
         return Requirement(name, found=image)
     if image.startswith("kindest/"):
         return Requirement(name, found=f"{image} (not loaded; kind pulls it from its registry)")
@@ -157,3 +164,19 @@ def _image(image: str) -> Requirement:
         lacks=f"Docker has no image {image}",
         way_out="In a checkout: `make images-node`, then `docker load --input build/images/node.tar`.",
     )
+
+
+def _is_loaded(image: str) -> bool:
+    return run([DOCKER, "image", "inspect", "--format", "{{.Id}}", image], timeout=_ANSWERS_WITHIN).returncode == 0
+
+
+def _privileged(image: str) -> Requirement | None:
+    """Whether Docker runs privileged containers, as nodes are; None if it has no image to try it with."""
+    if not _is_loaded(image):
+        return None
+    once = ["run", "--rm", "--privileged", "--network", "none", "--entrypoint", "/bin/true", image]
+    done = run([DOCKER, *once], timeout=_STARTS_WITHIN)
+    name = "privileged containers"
+    if done.returncode == 0:
+        return Requirement(name, found="Docker runs them")
+    return Requirement(name, lacks=f"Docker runs none: {last_lines(done, 1)}", way_out=_PRIVILEGED)
