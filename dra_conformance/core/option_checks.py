@@ -186,6 +186,14 @@ def kind_workers_have_kind(options: RunOptions) -> None:
 
 
 @_check
+def kind_contents_have_kind(options: RunOptions) -> None:
+    """--kind-load and --kind-apply belong to --control-plane kind."""
+    for name, given in (("kind-load", options.kind_load), ("kind-apply", options.kind_apply)):
+        if given and _control_plane(options) != "kind":
+            raise UsageError(f"--{name}: requires --control-plane kind")
+
+
+@_check
 def bin_dir_has_binaries(options: RunOptions) -> None:
     """--bin-dir belongs to --control-plane binaries."""
     if options.bin_dir and _control_plane(options) != "binaries":
@@ -194,18 +202,20 @@ def bin_dir_has_binaries(options: RunOptions) -> None:
 
 @_check
 def cluster_components_are_in_the_cluster(options: RunOptions) -> None:
-    """`cluster` needs a cluster that has the component."""
+    """`cluster` needs a cluster that has the component, by itself or by manifests."""
     plane = _control_plane(options)
     for name, spec in options.components().items():
         if (
             spec.kind != "cluster"
             or plane == "kubeconfig"
             or (plane in OWN_CLUSTERS and name in OWN_CLUSTER_COMPONENTS)
+            or options.kind_apply
         ):
             continue
         others = ", ".join(choice for choice in CHOICES[name] if choice != "cluster")
         if plane in OWN_CLUSTERS:
-            raise UsageError(f"--{name} cluster: the {plane} cluster has no {name}", hint=f"Choose from {others}.")
+            apply = "Apply its manifests with --kind-apply, or choose" if plane == "kind" else "Choose"
+            raise UsageError(f"--{name} cluster: the {plane} cluster has no {name}", hint=f"{apply} from {others}.")
         raise UsageError(
             f"--{name} cluster: --control-plane {plane} is not a cluster and has no {name}",
             hint=f"Use --control-plane kubeconfig, or choose from {others}.",

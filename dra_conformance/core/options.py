@@ -65,6 +65,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     bin_dir: str = default_of("bin-dir")
     kind_image: str = default_of("kind-image")
     kind_workers: int = default_of("kind-workers")
+    kind_load: tuple[str, ...] = default_of("kind-load")
+    kind_apply: tuple[str, ...] = default_of("kind-apply")
     k3s_image: str = default_of("k3s-image")
     node_name: str = default_of("node-name")
     cdi_root: str = default_of("cdi-root")

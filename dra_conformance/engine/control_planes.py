@@ -50,6 +50,8 @@ def make(
             runtime_config=options.api_versions(),
             foreign_components=foreign,
             reserve_workers=options.component("kubelet").kind != "cluster",
+            archives=tuple(map(Path, options.kind_load)),
+            manifests=tuple(map(Path, options.kind_apply)),
         )
     if spec.kind == "k3s":
         from dra_conformance.control_plane.k3s import K3sControlPlane

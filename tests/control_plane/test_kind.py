@@ -235,6 +235,88 @@ def test_what_a_cluster_may_lack_is_found_before_it_starts(
     assert all(one.way_out for one in found)
 
 
+MANIFEST = """\
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: driver, namespace: gpus}
+---
+apiVersion: v1
+kind: List
+items:
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}
+  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: controller}}
+"""
+
+
+def test_images_and_manifests_of_the_user_are_in_the_cluster_before_the_run(tmp_path: Path, programs: Path) -> None:
+    archive, folder = tmp_path / "driver.tar", tmp_path / "manifests"
+    archive.write_bytes(b"image")
+    folder.mkdir()
+    (folder / "driver.yaml").write_text(MANIFEST)
+    (folder / "README.md").write_text("no manifest")
+    plane = plane_in(tmp_path, archives=[archive], manifests=[folder], reserve_workers=True)
+    assert plane.name == f"kind ({IMAGE}, 3 nodes, manifests)"
+    plane.start()
+    plane.stop()
+    assert ["load", "image-archive", str(archive), "--name", plane.cluster] in calls(programs, "kind")
+    inside = [words[2:] for words in calls(programs, "docker") if words[0] == "exec"]
+    assert [words[:4] for words in inside] == [
+        ["kubectl", "apply", "--filename", "/kind/applied"],
+        ["rm", "-rf", "/kind/applied"],
+        ["kubectl", "rollout", "status", "daemonset/driver"],
+        ["kubectl", "rollout", "status", "deployment/controller"],
+        ["kubectl", "taint", "nodes", "--selector"],
+    ]
+    assert inside[2][4:6] == ["--namespace", "gpus"]
+    assert inside[3][4:6] == ["--namespace", "default"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a: [", "not valid YAML"),
+        ("a: 1", "has no kind"),
+        (None, "cannot read"),
+    ],
+)
+def test_manifests_are_read_before_a_cluster_is_made(
+    tmp_path: Path, programs: Path, content: str | None, message: str
+) -> None:
+    file = tmp_path / "driver.yaml"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(UsageError, match=message):
+        plane_in(tmp_path, manifests=[file]).start()
+    with pytest.raises(UsageError, match="no such file"):
+        plane_in(tmp_path, archives=[tmp_path / "missing.tar"]).start()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="the folder has no manifest"):
+        plane_in(tmp_path, manifests=[tmp_path / "empty"]).start()
+    assert not (programs / "calls").exists()
+
+
+@pytest.mark.parametrize("failing", ["kind.load", "docker.cp", "docker.exec"])
+def test_contents_that_cannot_be_installed_end_the_start_without_a_cluster(
+    tmp_path: Path, programs: Path, failing: str
+) -> None:
+    archive, file = tmp_path / "driver.tar", tmp_path / "driver.yaml"
+    archive.write_bytes(b"image")
+    file.write_text(MANIFEST)
+    (programs / f"fail.{failing}").write_text("ImagePullBackOff")
+    with pytest.raises(TargetUnreachable, match=r"(?s)--kind-(load|apply) .*ImagePullBackOff"):
+        plane_in(tmp_path, archives=[archive], manifests=[file]).start()
+    assert not (programs / "cluster").exists()
+
+
+def test_a_component_of_manifests_may_be_the_cluster_s() -> None:
+    words = {"control-plane": "kind", "driver": "cluster", "kubelet": "cluster"}
+    options = from_mapping({**words, "kind-apply": ["driver.yaml"]}, where="test")
+    assert options.component("driver").kind == "cluster"
+    with pytest.raises(UsageError, match="the kind cluster has no driver") as caught:
+        from_mapping(words, where="test")
+    assert "--kind-apply" in (caught.value.hint or "")
+
+
 def test_a_docker_that_runs_no_privileged_containers_is_found(programs: Path) -> None:
     def found() -> list[tuple[str, str]]:
         there = advice(IMAGE, free=lambda: None)

@@ -34,6 +34,8 @@ COMPANIONS = {
     "bin-dir": {"control-plane": "binaries"},
     "kind-image": {"control-plane": "kind"},
     "kind-workers": {"control-plane": "kind"},
+    "kind-load": {"control-plane": "kind"},
+    "kind-apply": {"control-plane": "kind"},
     "k3s-image": {"control-plane": "k3s"},
     "node-name": {"driver": "socket:/s"},
     "cdi-root": {"driver": "socket:/s"},
@@ -107,12 +109,13 @@ def test_command_line_pytest_and_file_accept_every_option(
 
 @pytest.mark.parametrize("option", [o for o in RUN_OPTIONS if o.multiple], ids=lambda option: option.name)
 def test_a_list_option_is_repeated_or_separated(option: Option) -> None:
-    words = [f"--{option.name}", option.example] * 2
+    beside = [word for name, value in COMPANIONS.get(option.name, {}).items() for word in (f"--{name}", value)]
+    words = [*beside, *[f"--{option.name}", option.example] * 2]
     found = getattr(from_command_line(*words), option.attribute)
     assert found == (option.example, option.example)
     assert getattr(from_pytest(*words), option.attribute) == found
     together = f"{option.example},{option.example}"
-    again = getattr(from_command_line(f"--{option.name}", together), option.attribute)
+    again = getattr(from_command_line(*beside, f"--{option.name}", together), option.attribute)
     assert again == (found if option.separator else (together,))
 
 
@@ -203,6 +206,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "k3s_image_has_k3s": ({"k3s-image": "x"}, "--k3s-image: requires --control-plane k3s"),
     "kind_image_has_kind": ({"kind-image": "x"}, "--kind-image: requires --control-plane kind"),
     "kind_workers_have_kind": ({"kind-workers": 3}, "--kind-workers: requires --control-plane kind"),
+    "kind_contents_have_kind": ({"kind-apply": ["x.yaml"]}, "--kind-apply: requires --control-plane kind"),
     "bin_dir_has_binaries": ({"bin-dir": "x"}, "--bin-dir: requires --control-plane binaries"),
     "cluster_components_are_in_the_cluster": (
         {"control-plane": "k3s", "binder": "cluster"},

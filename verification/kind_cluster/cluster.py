@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from deploy.manifests.parts import text_of
 from dra_api.objects import Obj
-from dra_conformance.control_plane.kind import KindControlPlane, programs
+from dra_conformance.control_plane.kind import KindControlPlane, contents, programs
 from verification.docker_engine.waiting import until
 
 READY = 240.0
@@ -29,9 +29,8 @@ class Cluster:
         self._node = f"{plane.cluster}-control-plane"
 
     def load(self, archive: Path) -> None:
-        """Load an image archive into every node. Raises AssertionError."""
-        words = [programs.KIND, "load", "image-archive", str(archive), "--name", self.plane.cluster]
-        call(words, timeout=_LOADED)
+        """Load an image archive into every node. Raises TargetUnreachable."""
+        contents.load(archive, cluster=self.plane.cluster)
 
     def kubectl(self, *words: str, timeout: float = _CALL) -> str:
         """Run kubectl and return its output. Raises AssertionError with its message."""

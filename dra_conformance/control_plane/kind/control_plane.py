@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 import secrets
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from dra_conformance.control_plane.base import NotOurs
 from dra_conformance.control_plane.image_cluster import ImageControlPlane
-from dra_conformance.control_plane.kind import configuration, programs
+from dra_conformance.control_plane.kind import configuration, contents, programs
 from dra_conformance.control_plane.kind.programs import DEFAULT_IMAGE
 from dra_conformance.core.errors import TargetUnreachable
 
@@ -55,6 +55,8 @@ class KindControlPlane(ImageControlPlane):
         runtime_config: enabled versions of resource.k8s.io; by default all.
         foreign_components: components with another implementation, which the cluster does not run.
         reserve_workers: keep pods without claims off the workers, so that schedulers find only nodes of scenarios.
+        archives: image archives that are loaded into the nodes.
+        manifests: files or folders that are applied then, in this order; `start` waits until their workloads run.
     """
 
     kind = "kind"
@@ -71,6 +73,8 @@ class KindControlPlane(ImageControlPlane):
         runtime_config: Mapping[str, bool] | None = None,
         foreign_components: Collection[str] = (),
         reserve_workers: bool = False,
+        archives: Sequence[Path] = (),
+        manifests: Sequence[Path] = (),
     ) -> None:
         super().__init__(
             image=image,
@@ -83,6 +87,8 @@ class KindControlPlane(ImageControlPlane):
         self._logs = logs
         self._workers = workers
         self._reserve_workers = reserve_workers
+        self._archives = tuple(archives)
+        self._manifests = tuple(manifests)
         self._made = False
         self._had_network = True
 
@@ -91,15 +97,17 @@ class KindControlPlane(ImageControlPlane):
     @property
     def name(self) -> str:
         """The name for the report: the image and the number of nodes."""
-        return f"kind ({self.image}, {self._workers + 1} nodes)"
+        applied = f", {', '.join(path.name for path in self._manifests)}" if self._manifests else ""
+        return f"kind ({self.image}, {self._workers + 1} nodes{applied})"
 
     # -- life ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Create the cluster and wait until its nodes are ready. Raises TargetUnreachable with cause and hint."""
+        """Create the cluster with its contents and wait until all is ready. Raises TargetUnreachable, UsageError."""
         if self._made:
             return
         self.version()  # a wrong tag is reported before anything is made
+        contents.check(self._archives, self._manifests)
         programs.require(self.image)
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._had_network = self._docker("network", "inspect", _NETWORK)
@@ -107,6 +115,10 @@ class KindControlPlane(ImageControlPlane):
         try:
             self._create()
             self._disable_scheduler()
+            for archive in self._archives:
+                contents.load(archive, cluster=self.cluster)
+            for path in self._manifests:
+                contents.apply(path, node=self._control_plane_node)
             self._taint_workers()
             self._check_server()
         except BaseException:
@@ -181,9 +193,13 @@ class KindControlPlane(ImageControlPlane):
             workers = "!node-role.kubernetes.io/control-plane"
             self._in_node("kubectl", "taint", "nodes", "--selector", workers, f"{_RESERVED}=:NoSchedule")
 
+    @property
+    def _control_plane_node(self) -> str:
+        return f"{self.cluster}-control-plane"
+
     def _in_node(self, *words: str) -> None:
         """Run a command in the node of the control plane. Raises TargetUnreachable with its message."""
-        command = [programs.DOCKER, "exec", f"{self.cluster}-control-plane", *words]
+        command = [programs.DOCKER, "exec", self._control_plane_node, *words]
         done = programs.run(command, timeout=_ENDED_WITHIN)
         if done.returncode != 0:
             raise TargetUnreachable(f"--control-plane kind: `{' '.join(words)}` fails:\n{programs.last_lines(done)}")
