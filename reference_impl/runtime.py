@@ -27,6 +27,7 @@ from dra_api.kubeconfig import KubeconfigError
 from dra_api.tracebacks import PlainFormatter
 from dra_api.transport import HttpTransport, TransportError
 from reference_impl.errors import ComponentError
+from reference_impl.health_endpoint import HealthEndpoint, address
 
 log = logging.getLogger("reference_impl")
 
@@ -134,6 +135,12 @@ def add_api_server_arguments(parser: argparse.ArgumentParser) -> None:
         help="Kubernetes feature gates, for example DynamicResourceAllocation=true"
         "; a gate that is not named keeps its default",
     )
+    parser.add_argument(
+        "--health-probe-bind-address",
+        type=address,
+        metavar="HOST:PORT",
+        help="answer probes on /healthz and /readyz here (default: nowhere)",
+    )
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
@@ -167,17 +174,30 @@ def connect(args: argparse.Namespace, component: str) -> KubeClient:
     return KubeClient(transport, user_agent=f"reference-{component}")
 
 
-def run_until_stopped(component: Component, *, stopped: threading.Event, clock: Clock) -> None:
-    """Start `component`, print a line when it is ready, and stop it when `stopped` is set."""
+def run_until_stopped(
+    component: Component, *, stopped: threading.Event, clock: Clock, health: HealthEndpoint | None = None
+) -> None:
+    """Start `component`, print a line when it is ready, and stop it when `stopped` is set.
+
+    `health` answers from before the start, because that may wait for the API server, and is ready after it.
+    """
     try:
+        if health is not None:
+            health.start()
         component.start()
         # Modules live as long as the process. A collection that looks at them takes longer than a call of a kubelet.
         gc.freeze()
+        if health is not None:
+            health.set_ready(True)
         print(f"{component.name} ready", flush=True)
         while not clock.wait(stopped, 3600.0):
             continue
     finally:
+        if health is not None:
+            health.set_ready(False)
         component.stop()
+        if health is not None:
+            health.stop()
 
 
 def _stop_on_signals(stopped: threading.Event) -> Callable[[], None]:
@@ -209,7 +229,8 @@ def _run_connected(
     client = connect(args, name)
     try:
         component = command.build(args, client, clock)
-        run_until_stopped(component, stopped=stopped, clock=clock)
+        at = args.health_probe_bind_address
+        run_until_stopped(component, stopped=stopped, clock=clock, health=HealthEndpoint(at) if at else None)
         if isinstance(component, Failing) and component.failure:
             raise ComponentError(component.failure)
     finally:

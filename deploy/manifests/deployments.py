@@ -7,6 +7,8 @@ from collections.abc import Collection, Sequence
 from deploy.manifests.parts import account, object_of, pod_of, workload
 from dra_api.objects import Obj
 
+_HEALTH_PORT = 8081
+
 
 def deployment(
     component: str, arguments: Sequence[str] = (), *, role: str = "", own: Collection[str] = ()
@@ -20,7 +22,16 @@ def deployment(
         own: resources that it requests in its own namespace only.
     """
     name = f"reference-{component}"
-    pod = pod_of(component, ["--in-cluster", *arguments], account=name)
+    where = ("--health-probe-bind-address", f":{_HEALTH_PORT}")
+    pod = pod_of(component, ["--in-cluster", *where, *arguments], account=name)
+    (container,) = pod["containers"]
+    container |= {
+        "ports": [{"name": "health", "containerPort": _HEALTH_PORT}],
+        # `start` waits up to a minute for the API server.
+        "startupProbe": {**_probe("healthz"), "failureThreshold": 60, "periodSeconds": 2},
+        "readinessProbe": _probe("readyz"),
+        "livenessProbe": _probe("healthz"),
+    }
     spec = {
         "replicas": 1,
         # No component elects a leader here: two at a time would do the work of one twice.
@@ -28,3 +39,7 @@ def deployment(
         **workload(name, pod),
     }
     return [*account(role or component, name, own=own), {**object_of("apps/v1", "Deployment", name), "spec": spec}]
+
+
+def _probe(path: str) -> Obj:
+    return {"httpGet": {"path": f"/{path}", "port": "health"}, "timeoutSeconds": 10}
