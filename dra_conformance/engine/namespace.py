@@ -17,6 +17,9 @@ from dra_conformance.core.errors import Untestable
 from dra_conformance.core.events.observer import Observer
 from dra_conformance.core.labels import RUN_LABEL
 
+_CONTROLLERS_BACK = 60
+"""Seconds: client-go lists again up to 30 s after an API server that was restarted answers."""
+
 
 def create(client: KubeClient, name: str, *, run_id: str) -> None:
     """Create a namespace with the run's label."""
@@ -27,9 +30,10 @@ def create(client: KubeClient, name: str, *, run_id: str) -> None:
 def wait_service_account(client: KubeClient, name: str, *, patience: float) -> None:
     """Wait for the namespace's default service account; before that, a cluster rejects every pod.
 
-    Raises Untestable after `patience` seconds.
+    Raises Untestable after `patience` seconds, but not before controllers are back that a restart of the API server in
+    the scenario before has disconnected.
     """
-    seconds = max(int(patience), 1)
+    seconds = max(int(patience), _CONTROLLERS_BACK)
     with client.watch(
         SERVICE_ACCOUNTS, name, field_selector="metadata.name=default", timeout_seconds=seconds
     ) as events:
