@@ -71,9 +71,9 @@ def pod_claims(pod: Obj) -> list[PodClaim]:
 
 
 def reserved_for(pod: Obj, claim: Obj) -> bool:
-    """Whether `status.reservedFor` has the uid of the pod (rule DRA-274) or the name of its PodGroup.
+    """Whether `status.reservedFor` has the uid of the pod (rule DRA-274) or the name of its PodGroup (rule DRA-274c).
 
-    Kubelets compare nothing else (resourceclaim.go, IsReservedForPod, v1.37).
+    A pod does not know the uid of its PodGroup (resourceclaim.go, IsReservedForPod, v1.37).
     """
     return any(
         entry["uid"] == uid_of(pod) or _names_group(pod, entry, entry.get("apiGroup"), entry.get("resource"))
@@ -82,7 +82,7 @@ def reserved_for(pod: Obj, claim: Obj) -> bool:
 
 
 def is_of_group(pod: Obj, claim: Obj) -> bool:
-    """Whether the PodGroup that the pod names controls the claim (resourceclaim.go, IsForPod, v1.37)."""
+    """Whether the PodGroup that the pod names controls the claim (resourceclaim.go, IsForPod, v1.37; rule DRA-274d)."""
     owner = controller_of(claim) or {}
     group = str(owner.get("apiVersion", "")).partition("/")[0]
     return _names_group(pod, owner, group, f"{owner.get('kind')}s".lower())
@@ -142,6 +142,9 @@ class ClaimManager:
 
     def _validated(self, pod: Obj) -> list[ClaimRecord]:
         wanted: dict[ClaimKey, ClaimRecord] = {}
+        if not self._gates.workload_resource_claims:
+            # manager.go (podGroupResourceClaimsEnabled), v1.37; rule DRA-274e.
+            pod = {**pod, "spec": {**pod["spec"], "schedulingGroup": None}}
         for use in pod_claims(pod):
             claim = self._fetch(namespace_of(pod), use.claim_name)
             if use.must_be_owned and not is_of_group(pod, claim):

@@ -8,23 +8,28 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """Feature gates that change how a kubelet handles claims; the defaults are those of 1.37.
+    """Feature gates that change how a kubelet handles claims; the defaults are those of 1.37 but for the last one.
 
     `resource_health_status`: watch device health and show it (ResourceHealthStatus, rule DRA-302).
     `resource_health_status_message`: show the message too (ResourceHealthStatusMessage, rule DRA-299).
     `optional_node_operations`: skip a driver's calls if all of its results say so (DRAOptionalNodeOperations, 1.37,
     rule DRA-281).
+    `workload_resource_claims`: pods may use claims that are reserved for their PodGroup or that it owns
+    (DRAWorkloadResourceClaims, rule DRA-274e). On by default: the API server drops the group of a pod while the gate
+    GenericWorkload, which this one needs, is off.
     """
 
     resource_health_status: bool = True
     resource_health_status_message: bool = True
     optional_node_operations: bool = False
+    workload_resource_claims: bool = True
 
 
 GATES: Mapping[str, str] = {
     "ResourceHealthStatus": "resource_health_status",
     "ResourceHealthStatusMessage": "resource_health_status_message",
     "DRAOptionalNodeOperations": "optional_node_operations",
+    "DRAWorkloadResourceClaims": "workload_resource_claims",
 }
 """The fields of `Gates` by the names of the gates."""
 

@@ -1,4 +1,4 @@
-"""Uids in expected values: `$(uid:NAME)` is that of a claim passed to a driver, of a ComputeDomain or of a pod."""
+"""Uids in expected values: `$(uid:NAME)` of a claim passed to a driver, a ComputeDomain, a PodGroup or a pod."""
 
 from __future__ import annotations
 
@@ -19,12 +19,23 @@ class CreatedDomains:
     of_name: dict[str, Obj] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class Groups:
+    """The PodGroups of scheduling.k8s.io that the scenario created, by name, and the uids of those it replaced."""
+
+    created: dict[str, Obj] = field(default_factory=dict)
+    former: dict[str, str] = field(default_factory=dict)
+
+
 def uid_named(world: World, name: str) -> str:
-    """Return the uid of a claim, a ComputeDomain or a pod, in this order. Fails for an unknown name."""
-    claims, domains = calls(world).refs, world.state(CreatedDomains).of_name
+    """Return the uid of a claim, a ComputeDomain, a PodGroup or a pod, in this order. Fails for an unknown name."""
+    claims = calls(world).refs
     if name in claims:
         return claims[name].uid
-    return uid_of(domains[name]) if name in domains else world.text(f"$(uid:{name})")
+    for created in (world.state(CreatedDomains).of_name, world.state(Groups).created):
+        if name in created:
+            return uid_of(created[name])
+    return world.text(f"$(uid:{name})")
 
 
 def with_uids(world: World, text: str) -> str:

@@ -10,7 +10,6 @@ DRA-548 to DRA-561.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from dra_api.allocations import results_of
@@ -22,6 +21,7 @@ from dra_api.objects import (
     controller_of,
     meta,
     name_of,
+    owner_reference,
     uid_of,
 )
 from dra_conformance.core.errors import Untestable
@@ -33,6 +33,8 @@ from dra_conformance.steps.claim_lifecycle import recorded
 from dra_conformance.steps.claims import consumers
 from dra_conformance.steps.fields import begin_deletion
 from dra_conformance.steps.pods import (
+    GRACE_SECONDS,
+    by_name,
     by_template,
     condition,
     create_pod,
@@ -43,18 +45,13 @@ from dra_conformance.steps.pods import (
     scheduler_of,
 )
 from dra_conformance.steps.references import Known, claim_name, claims_made_for
+from dra_conformance.steps.uids import Groups
 
 # Hundreds of pods: a real scheduler binds some dozens a second.
 _BOUND_WITHIN_S = 60.0
 _ENTRY = "resource.kubernetes.io/pod-claim-name"
-
-
-@dataclass
-class Groups:
-    """The groups of the scenario by name, and the uids of those that were replaced."""
-
-    created: dict[str, Obj] = field(default_factory=dict)
-    former: dict[str, str] = field(default_factory=dict)
+_ABSENT = "template"
+"""A template that no scenario with such claims creates."""
 
 
 def _entries(sources: str, names: str, *, by_name: bool) -> list[Obj]:
@@ -89,7 +86,7 @@ def _group(world: World, group: str) -> Obj:
     return found
 
 
-def _create_member(world: World, pod: str, group: str, entries: list[Obj], **spec: Obj) -> None:
+def _create_member(world: World, pod: str, group: str, entries: list[Obj], **spec: Any) -> None:
     obj = pod_object(world, pod, entries, scheduler=scheduler_of(world))
     obj["spec"].update(spec, schedulingGroup={"podGroupName": group})
     create_pod(world, obj)
@@ -129,6 +126,19 @@ def _recorded(world: World, group: str) -> list[Obj]:
 def _(world: World, group: str, templates: str, names: str) -> None:
     """Create a PodGroup of scheduling.k8s.io with entries of these names: all from one template, or one from each."""
     create_group(world, group, _entries(templates, names, by_name=False))
+
+
+@given('a workload PodGroup "{group}" that owns the claims "{claims}" from templates')
+def _(world: World, group: str, claims: str) -> None:
+    """Create a PodGroup with an entry for each claim, of its name, and make it the controlling owner of the claims.
+
+    Their template does not exist, so that no controller creates claims beside them.
+    """
+    owner = create_group(world, group, [by_template(claim, _ABSENT) for claim in words(claims)])
+    kind = {"apiVersion": SCHEDULING_POD_GROUPS.api_version, "kind": SCHEDULING_POD_GROUPS.kind}
+    references = [owner_reference({**owner, **kind}, controller=True)]
+    for claim in words(claims):
+        world.client.patch(RESOURCE_CLAIMS, claim, {"metadata": {"ownerReferences": references}}, world.namespace)
 
 
 @given('a workload PodGroup "{group}" using claim "{claims}" as "{names}"')
@@ -225,6 +235,21 @@ def _place_of(world: World, pod: str) -> tuple[str, list[str]]:
 def _(world: World, pod: str, group: str, claims: str, names: str) -> None:
     """Create a pod of a PodGroup that uses claims under these names."""
     _create_member(world, pod, group, _entries(claims, names, by_name=True))
+
+
+@given('a pod "{pod}" of workload PodGroup "{group}" for a kubelet with the claims "{claims}"')
+def _(world: World, pod: str, group: str, claims: str) -> None:
+    """Create a pod of a PodGroup that a kubelet ends; each entry is a claim and has its name. No claim is reserved."""
+    _create_member(
+        world, pod, group, [by_name(claim) for claim in words(claims)], terminationGracePeriodSeconds=GRACE_SECONDS
+    )
+
+
+@given('a pod "{pod}" of workload PodGroup "{group}" for a kubelet with the claims "{claims}" from templates')
+def _(world: World, pod: str, group: str, claims: str) -> None:
+    """The same with claims from a template, whose entries have their names; its status does not list them yet."""
+    entries = [by_template(claim, _ABSENT) for claim in words(claims)]
+    _create_member(world, pod, group, entries, terminationGracePeriodSeconds=GRACE_SECONDS)
 
 
 @given('a pod "{pod}" of workload PodGroup "{group}" for node "{node}" using claim "{claims}" as "{names}"')
@@ -346,6 +371,7 @@ def _(world: World, claim: str, node: str, group: str) -> None:
 
 
 @given('claim "{claim}" is reserved by hand for workload PodGroup "{group}"')
+@when('claim "{claim}" is reserved by hand for workload PodGroup "{group}"')
 def _(world: World, claim: str, group: str) -> None:
     """Add a PodGroup to `reservedFor`, as a scheduler that was not able to bind the pods of the group leaves it."""
     reserve(world, claim, [group_consumer(group, uid_of(_group(world, group)))])

@@ -1,4 +1,4 @@
-@profile:kubelet @component:kubelet @needs:run-kubelet @needs:own-kubelet
+@profile:kubelet @component:kubelet @needs:run-kubelet
 Feature: The kubelet skips operations that a driver does not need
   Since Kubernetes 1.37 a driver can say that it has nothing to do on the node for a device.
 
