@@ -49,7 +49,8 @@ def make(
             feature_gates=options.gates(),
             runtime_config=options.api_versions(),
             foreign_components=foreign,
-            reserve_workers=options.component("kubelet").kind != "cluster",
+            # Pods of scenarios must get to the nodes of a driver that runs there.
+            reserve_workers="cluster" not in (options.component("kubelet").kind, options.component("driver").kind),
             archives=tuple(map(Path, options.kind_load)),
             manifests=tuple(map(Path, options.kind_apply)),
         )

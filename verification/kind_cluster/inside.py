@@ -20,6 +20,7 @@ from verification.kind_cluster import (
     existing,
     helm,
     images,
+    installed,
     interrupted,
     leftovers,
     manifests,
@@ -41,11 +42,12 @@ CHECKS = (
     "device-plugins",
     "compute-domains",
     "components",
+    "installed",
     "ctrl-c",
     "suite",
 )
 """In the order in which they run. `nodes`, `device-plugins` and `compute-domains` need `manifests`."""
-_ON_CLUSTER = CHECKS[:-3]
+_ON_CLUSTER = CHECKS[:-4]
 _OF_CI = ("manifests",)
 _LOADED = 300.0
 
@@ -69,6 +71,8 @@ def main(folder: Path, archives: Path, *, start_engine: bool = False, only: Coll
             wrong += _on_cluster(image, folder, archives, only)
         if "components" in only:
             wrong += _look("components", lambda: components.look(image, folder, archives / COMPONENTS))
+        if "installed" in only:
+            wrong += _look("installed", lambda: installed.look(image, archives / COMPONENTS, folder / "installed"))
         if "ctrl-c" in only:
             wrong += _look("ctrl-c", lambda: interrupted.look(image, folder, archives))
         if "suite" in only:
