@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from dra_api.objects import Obj
 from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.mutants.pod_group_gates import ON
+from reference_impl.pod_groups import is_group
 from reference_impl.taint_eviction import taints
 
 _SCHEDULER = "reference_impl.scheduler.allocator.taints"
@@ -17,6 +20,7 @@ _CONTROLLER = "reference_impl.taint_eviction.controller:TaintEviction"
 _FEATURE = "taints/scheduler_and_eviction#"
 _SLICES = f"{_FEATURE}taints-of-slices"
 _POOLS = f"{_FEATURE}taints-of-rules-for-drivers-and-pools"
+_GROUPS = f"{_FEATURE}taints-of-devices-that-the-pods-of-a-podgroup-share"
 
 
 def _tolerates(patch: Patch, module: str, condition: Callable[[Obj], bool]) -> None:
@@ -142,3 +146,31 @@ def _(patch: Patch) -> None:
         return eviction_time
 
     patch.wrap(f"{_EVICTION}:eviction_time", make)
+
+
+def _evictions_from_groups(patch: Patch, changed: Callable[[Any, Any, datetime], datetime | None]) -> None:
+    """Change when the taints on claims that PodGroups have reserved take effect; None: never."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def evictions(self: Any, claim: Obj) -> Iterator[Any]:
+            grouped = any(is_group(entry) for entry in claim["status"].get("reservedFor") or ())
+            for found, at in original(self, claim):
+                then = changed(self, found, at) if grouped else at
+                if then is not None:
+                    yield found, then
+
+        return evictions
+
+    patch.wrap(f"{_CONTROLLER}.claim_evictions", make)
+
+
+@mutant("rules-evict-no-pod-groups", rule="DRA-214d", scenario=_GROUPS, **ON)
+def _(patch: Patch) -> None:
+    """Taints of rules do not evict the pods of a PodGroup; those of slices do."""
+    _evictions_from_groups(patch, lambda self, found, at: None if found.rule else at)
+
+
+@mutant("pod-groups-evicted-at-once", rule="DRA-221", scenario=_GROUPS, **ON)
+def _(patch: Patch) -> None:
+    """tolerationSeconds do not delay the eviction of the pods of a PodGroup."""
+    _evictions_from_groups(patch, lambda self, found, at: self._clock.now())

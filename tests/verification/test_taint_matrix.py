@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from verification.explore import MATRIX_PARTS
 from verification.taint_matrix import command, feature, reference
-from verification.taint_matrix.cells import DIMENSIONS, EXTENDED, SINGLE, Cell, cells, is_possible
+from verification.taint_matrix.cells import DIMENSIONS, EXTENDED, GROUP, GROUPS, SINGLE, Cell, cells, is_possible
 from verification.taint_matrix.cover import cover, pairs_of, possible_pairs
 from verification.taint_matrix.judge import Verdict, evicted_after, judge
 
@@ -35,6 +37,25 @@ def test_every_possible_pair_occurs_in_the_cover() -> None:
     single = [cell for cell in chosen if not cell.beside and not cell.other]
     assert not set(possible_pairs({**DIMENSIONS, **SINGLE})) - set().union(*map(pairs_of, single))
     assert len(chosen) == len(set(chosen)) <= 200
+
+
+def test_every_pair_of_the_cells_of_pod_groups_occurs_with_each_outcome() -> None:
+    chosen = [cell for cell in cover() if cell.users == GROUP]
+    assert not set(possible_pairs(GROUPS)) - set().union(*map(pairs_of, chosen))
+    verdicts = [judge(cell) for cell in chosen]
+    assert {"wait", "run", "evicted after 30 s"} <= {one.new.partition(" [")[0] for one in verdicts}
+    assert {"evicted", "run", "evicted after 30 s"} <= {one.running.partition(" [")[0] for one in verdicts}
+
+
+def test_the_scenario_of_pod_groups_runs_with_the_gates_of_the_suite() -> None:
+    (group,) = (one for one in feature.GROUPS if one.has(replace(PLAIN, users=GROUP)))
+    needed = {tag.partition(":")[2] for tag in group.tags.split() if tag.startswith("@gate:")}
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text(encoding="utf-8")
+    on = re.search(r"^GATES_ON := ((?:.*\\\n)*.*)", makefile, flags=re.MULTILINE)
+    assert on is not None
+    # DRADeviceTaintRules is on by default.
+    assert needed - {"DRADeviceTaintRules"} == {"DRAWorkloadResourceClaims"}
+    assert {"DRAWorkloadResourceClaims", "GenericWorkload"} <= set(on[1].replace("\\", " ").split())
 
 
 def test_the_feature_is_that_of_the_cover() -> None:

@@ -3,7 +3,8 @@
 First the functions of the reference are compared with the judge for all combinations. Then the cells with one taint
 and at most one toleration run on the embedded control plane with virtual time, many side by side, as scenarios like
 those of features/taints/scheduler_and_eviction.feature. With `--all` every cell runs, also those with two of either and
-those of PodGroups; `make explore` runs one part of them after the other.
+those of PodGroups; `make explore` runs one part of them after the other. The feature has a pairwise cover of both, and
+`make suite` runs the cells of PodGroups with their gates on.
 """
 
 from __future__ import annotations
