@@ -6,6 +6,7 @@ import platform
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 from dra_api import __version__
 from dra_api.client import ApiError, KubeClient
@@ -25,6 +26,8 @@ from dra_conformance.engine import supported_features, target_isolation
 from dra_conformance.engine.plan import Plan
 from dra_conformance.engine.target import under_test
 from fake_nvml import marker
+
+_DEVICES = Path("/dev")
 
 
 def started(
@@ -63,7 +66,7 @@ def describe(
     embedded = options.control_plane == "embedded"
     features = supported_features.find(options)
     rehearsal = embedded or (control_plane is not None and control_plane.evidence == "rehearsal")
-    fake_gpus = _says_it_has_fake_gpus(options, control_plane)
+    fake_gpus = _fake_gpus_of_another(options, control_plane)
     return TargetInfo(
         components=components,
         driver=options.driver_name,
@@ -85,29 +88,35 @@ def describe(
     )
 
 
-def _simulated(options: RunOptions, *, rehearsal: bool, fake_gpus: bool) -> tuple[str, ...]:
+def _simulated(options: RunOptions, *, rehearsal: bool, fake_gpus: str) -> tuple[str, ...]:
     """Return what is simulated of the system around the components under test."""
     own = options.component("driver").takes_fake_gpus
     parts = {
         "control plane": rehearsal,
         "kubelet": options.component("kubelet").kind == "reference",
-        "GPUs": (own and options.nvml == "fake") or fake_gpus,
+        "GPUs": (own and options.nvml == "fake") or bool(fake_gpus),
         "MPS control daemons": own and options.nvml == "fake" and options.component("driver").kind == "exec",
     }
     return tuple(name for name, simulated in parts.items() if simulated)
 
 
-def _says_it_has_fake_gpus(options: RunOptions, control_plane: ControlPlane | None) -> bool:
-    """Whether a driver that runs already says in its slices that its GPUs are simulated."""
+def _fake_gpus_of_another(options: RunOptions, control_plane: ControlPlane | None) -> str:
+    """Return what the report says of simulated GPUs of a driver that this run does not start; empty if it knows none.
+
+    A running driver may say so in its slices. A cluster that the run makes starts later, on this machine, and has no
+    other GPUs than this machine.
+    """
     if control_plane is None or options.component("driver").kind not in ("socket", "cluster"):
-        return False
+        return ""
+    if control_plane.own:
+        return "" if any(_DEVICES.glob("nvidia[0-9]*")) else "GPUs of the driver (simulated: this machine has none)"
     try:
         client = KubeClient(control_plane.transport())
         slices = client.list(RESOURCE_SLICES, field_selector=f"spec.driver={options.driver_name}")
     except (ApiError, TransportError, TargetUnreachable):  # reported as the run's problem already
-        return False
+        return ""
     marks = ((meta(found).get("annotations") or {}).get(marker.ANNOTATION) for found in slices.items)
-    return marker.GPUS in marks
+    return "fake NVML of the driver (simulated)" if marker.GPUS in marks else ""
 
 
 def _is_administrator(control_plane: ControlPlane | None) -> bool:
@@ -131,12 +140,12 @@ def _control_plane(control_plane: ControlPlane | None, *, rehearsal: bool) -> st
     return "embedded emulation (simulated), served outside the run" if rehearsal else "cluster"
 
 
-def _nvml(options: RunOptions, *, fake_gpus: bool) -> str:
+def _nvml(options: RunOptions, *, fake_gpus: str) -> str:
     if options.nvml == "real":
         return "this machine's own"
     if options.component("driver").takes_fake_gpus:
         return f"fake NVML, inventory {options.inventory} (simulated)"
-    return "fake NVML of the driver (simulated)" if fake_gpus else "as the driver finds it"
+    return fake_gpus or "as the driver finds it"
 
 
 def _kubelet(implementation: str, control_plane: ControlPlane | None) -> str:

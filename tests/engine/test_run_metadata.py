@@ -10,6 +10,7 @@ import pytest
 from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.objects import RESOURCE_SLICES
+from dra_conformance.control_plane.kind import KindControlPlane
 from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
 from dra_conformance.core.isolation import NONE
 from dra_conformance.core.options import RunOptions
@@ -55,3 +56,17 @@ def test_a_driver_of_the_cluster_says_that_its_gpus_are_simulated(
         emulator.stop()
     assert [part for part in target.simulated if part == "GPUs"] == list(simulated)
     assert target.nvml == nvml
+
+
+@pytest.mark.parametrize(("files", "simulated"), [((), True), (("nvidiactl",), True), (("nvidia0",), False)])
+def test_a_cluster_that_the_run_makes_has_no_other_gpus_than_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: tuple[str, ...], simulated: bool
+) -> None:
+    for name in files:
+        (tmp_path / name).touch()
+    monkeypatch.setattr(run_metadata, "_DEVICES", tmp_path)
+    options = RunOptions(control_plane="kind", kind_apply=("x.yaml",), driver="cluster")
+    plane = KindControlPlane(image="example.test/node:v1.37.2", directory=tmp_path / "kind", logs=tmp_path)
+    target = run_metadata.describe(options, plane, ("v1",), NONE)
+    assert ("GPUs" in target.simulated) == simulated
+    assert ("simulated" in target.nvml) == simulated
