@@ -72,11 +72,47 @@ def register(world: ScenarioContext, *, url: str, authority: Path) -> None:
 
     Raises Untestable if the API server does not load the configuration within the run's patience.
     """
-    value = world.suffix
-    world.client.patch(NAMESPACES, world.namespace, {"metadata": {"labels": {SELECTED: value}}})
     # The API accepts 1 to 30 seconds.
     timeout = max(1, min(30, round(world.run.patience)))
-    world.create(configuration(world.name("webhook"), url=url, authority=authority, value=value, timeout=timeout))
+    name, value = world.name("webhook"), world.suffix
+    _load(world, configuration(name, url=url, authority=authority, value=value, timeout=timeout))
+
+
+def register_unreachable(world: ScenarioContext, *, fields: Obj, rule: Obj) -> None:
+    """Register a webhook that cannot be reached, for claims and templates of the scenario's namespace.
+
+    `fields` replace those of the webhook, and `rule` those of its rule. With failurePolicy Fail, every write that
+    matches is refused. Raises Untestable like `register`.
+    """
+    common: Obj = {
+        "rules": [RULE],
+        "clientConfig": {"url": _NOWHERE},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "failurePolicy": "Fail",
+        "namespaceSelector": {"matchLabels": {SELECTED: world.suffix}},
+        "timeoutSeconds": 1,
+    }
+    probe = {"matchExpressions": [{"key": PROBE, "operator": "Exists"}]}
+    hooks = [
+        {**common, "rules": [{**RULE, **rule}], **fields, "name": "subject.dra-conformance.test"},
+        {**common, "objectSelector": probe, "name": "probe.dra-conformance.test"},
+    ]
+    _load(
+        world,
+        {
+            "apiVersion": VALIDATING_WEBHOOKS.api_version,
+            "kind": VALIDATING_WEBHOOKS.kind,
+            "metadata": {"name": world.name("webhook")},
+            "webhooks": hooks,
+        },
+    )
+
+
+def _load(world: ScenarioContext, made: Obj) -> None:
+    """Create a configuration, and wait until the API server has loaded it. Raises Untestable."""
+    world.client.patch(NAMESPACES, world.namespace, {"metadata": {"labels": {SELECTED: world.suffix}}})
+    world.create(made)
     clock = world.log.clock
     deadline = clock.monotonic() + max(world.run.patience, 5.0)
     while not _notices(world):
@@ -97,7 +133,8 @@ def _notices(world: ScenarioContext) -> bool:
         # A dry run calls webhooks without side effects, which the configuration declares, and stores nothing.
         world.client.create(RESOURCE_CLAIMS, claim, dry_run=True)
     except ApiError as error:
-        if "probe.dra-conformance.test" in error.message:
+        # The webhook under test may refuse the probe, too, if it matches; both are in one configuration.
+        if "dra-conformance.test" in error.message and "failed calling webhook" in error.message:
             return True
         raise Untestable(f"the API server refuses an ordinary claim: {error.message}") from error
     return False

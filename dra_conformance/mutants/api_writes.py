@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from dra_api.status import StatusError
+from dra_api.status import FieldError, StatusError
 from dra_conformance.engine.mutation import Patch, mutant
 
 _CREATE = "apiserver_emulator.registry.create"
@@ -326,3 +327,168 @@ def _(patch: Patch) -> None:
         return lambda request, name: 0 if name == "timeoutSeconds" else original(request, name)
 
     patch.wrap("apiserver_emulator.handlers.read:_number", make)
+
+
+@mutant("system-namespaces-are-deleted", rule="DRA-662")
+def _(patch: Patch) -> None:
+    """The namespaces that Kubernetes needs can be deleted."""
+    patch.replace("apiserver_emulator.registry.delete:_IMMORTAL", ())
+
+
+def _pass(patch: Patch, errors: Callable[[Any], bool]) -> None:
+    """Accept the metadata of new objects with these errors."""
+
+    def make(original: _Function) -> _Function:
+        def validate(meta: Any, **more: Any) -> Any:
+            return [error for error in original(meta, **more) if not errors(error)]
+
+        return validate
+
+    patch.wrap(f"{_CREATE}:validate_metadata", make)
+
+
+@mutant("label-keys-are-not-checked", rule="DRA-664")
+def _(patch: Patch) -> None:
+    """A key of a label can be any text."""
+    _pass(patch, lambda error: error.field == "metadata.labels" and "name part" in error.detail)
+
+
+@mutant("generated-names-are-not-checked", rule="DRA-664")
+def _(patch: Patch) -> None:
+    """The prefix of a generated name can be any text."""
+    _pass(patch, lambda error: error.field in ("metadata.generateName", "metadata.name"))
+
+
+@mutant("events-own-objects", rule="DRA-664")
+def _(patch: Patch) -> None:
+    """An Event can be the owner of an object."""
+    _pass(patch, lambda error: "Kind=Event" in error.detail)
+
+
+@mutant("finalizers-contradict", rule="DRA-664")
+def _(patch: Patch) -> None:
+    """A new object can have the finalizers of both policies."""
+    _pass(patch, lambda error: "cannot be both set" in error.detail)
+
+
+@mutant("annotation-keys-in-lower-case-only", rule="DRA-664")
+def _(patch: Patch) -> None:
+    """The prefix of an annotation's key must be in lower case, as that of a label."""
+    patch.wrap(
+        f"{_METADATA}:_annotations",
+        lambda original: lambda found: [*original(found), *(error for error in _uppercase(found))],
+    )
+
+
+def _uppercase(annotations: Any) -> list[FieldError]:
+    wrong = [key for key in annotations or () if key.partition("/")[0] != key.partition("/")[0].lower()]
+    return [FieldError("FieldValueInvalid", "metadata.annotations", "must be in lower case", key) for key in wrong]
+
+
+@mutant("updated-metadata-are-not-checked", rule="DRA-664")
+def _(patch: Patch) -> None:
+    """Labels, annotations, owners and finalizers are checked for new objects only."""
+    patch.replace("apiserver_emulator.registry.update:validate_metadata_update", lambda new, old, **more: [])
+
+
+@mutant("equal-owners-are-kept", rule="DRA-664")
+def _(patch: Patch) -> None:
+    """An owner that is listed twice is stored twice."""
+    patch.replace(f"{_CREATE}:twice_owned", lambda meta, *, when="": "")
+
+
+@mutant("owners-of-one-uid-count-once", rule="DRA-664")
+def _(patch: Patch) -> None:
+    """Of two owners with the same uid only the first is stored."""
+
+    def twice_owned(meta: Any, *, when: str = "") -> str:
+        owners = {owner.get("uid"): owner for owner in reversed(meta.get("ownerReferences") or [])}
+        if owners:
+            meta["ownerReferences"] = list(reversed(owners.values()))
+        return ""
+
+    patch.replace(f"{_CREATE}:twice_owned", twice_owned)
+
+
+@mutant("updates-create-nothing", rule="DRA-672")
+def _(patch: Patch) -> None:
+    """An update of a Lease that does not exist is NotFound."""
+    patch.replace(f"{_WRITES}:CREATES_ON_UPDATE", frozenset())
+
+
+@mutant("deletions-return-a-status", rule="DRA-673")
+def _(patch: Patch) -> None:
+    """The deletion of a claim returns a Status."""
+    patch.replace(f"{_WRITES}:_returns_deleted", lambda resource, version: False)
+
+
+@mutant("deletions-return-the-object", rule="DRA-672")
+def _(patch: Patch) -> None:
+    """The deletion of a Lease returns the Lease."""
+    patch.replace(f"{_WRITES}:_returns_deleted", lambda resource, version: True)
+
+
+@mutant("deletions-return-the-former-object", rule="DRA-673")
+def _(patch: Patch) -> None:
+    """The response to a deletion is the object before it was marked."""
+
+    def make(original: _Function) -> _Function:
+        def delete(core: Any, resource: Any, info: Any, ctx: Any, options: Any) -> Any:
+            key = (info.namespace if resource.namespaced else "", info.name)
+            before = core.store.get(resource.storage_key, key)
+            record, gone = original(core, resource, info, ctx, options)
+            return (record if gone else before), gone
+
+        return delete
+
+    patch.wrap(f"{_WRITES}:delete_object", make)
+
+
+@mutant("unreadable-tokens-begin-again", rule="DRA-674")
+def _(patch: Patch) -> None:
+    """A continue token that cannot be read begins the list again."""
+
+    def make(original: _Function) -> _Function:
+        def read(token: str) -> Any:
+            try:
+                return original(token)
+            except StatusError:
+                return None, ""
+
+        return read
+
+    patch.wrap("apiserver_emulator.handlers.read:_read_token", make)
+
+
+@mutant("unreadable-versions-are-ignored", rule="DRA-674")
+def _(patch: Patch) -> None:
+    """A resourceVersion that is no number is read as 0."""
+    patch.wrap(
+        "apiserver_emulator.handlers.read:parse_revision",
+        lambda original: lambda text, *, listing=False: original(text, listing=listing) if text.isdigit() else 0,
+    )
+
+
+@mutant("options-of-initial-events-are-not-checked", rule="DRA-674")
+def _(patch: Patch) -> None:
+    """A watch takes sendInitialEvents and resourceVersionMatch apart from each other."""
+    patch.wrap(
+        f"{_READER}._initial_events",
+        lambda original: lambda self, request: request.flag("sendInitialEvents") or None,
+    )
+
+
+@mutant("continued-lists-have-a-version", rule="DRA-674")
+def _(patch: Patch) -> None:
+    """The version beside a continue token is ignored."""
+
+    def make(original: _Function) -> _Function:
+        def chunk(self: Any, resource: Any, request: Any, info: Any) -> Any:
+            if request.param("continue"):
+                query = tuple(one for one in request.query if not one[0].startswith("resourceVersion"))
+                request = replace(request, query=query)
+            return original(self, resource, request, info)
+
+        return chunk
+
+    patch.wrap(f"{_READER}.chunk", make)

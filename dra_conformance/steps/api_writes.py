@@ -11,8 +11,10 @@ from urllib.parse import parse_qsl
 
 import orjson
 
+from dra_api.client import InvalidAnswer
 from dra_api.objects import DEVICE_CLASSES, LEASES, NAMESPACES, RESOURCE_CLAIMS, Obj, Resource, name_of, uid_of
 from dra_conformance.core import manifests
+from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.objects import Requests, attempt, draft
@@ -153,6 +155,34 @@ def _(world: World, name: str, query: str) -> None:
     world.settle()
 
 
+def _request(world: World, query: Query) -> None:
+    """List or watch the claims of the namespace with options; a watch that is accepted counts as an empty object."""
+
+    def get() -> Obj:
+        try:
+            return world.client.raw("GET", _path(world, RESOURCE_CLAIMS), query=query)
+        except InvalidAnswer:  # the stream of a watch
+            return {}
+
+    attempt(world, get)
+
+
+@when('the ResourceClaims are requested with the options "{query}"')
+def _(world: World, query: str) -> None:
+    """List the claims with options in the query, or watch them with `watch=true`."""
+    _request(world, _query(world, query))
+
+
+@when('the second page of the ResourceClaims is requested with the options "{query}"')
+def _(world: World, query: str) -> None:
+    """List the claims with a limit of 1, and continue the list with further options."""
+    first = world.client.raw("GET", _path(world, RESOURCE_CLAIMS), query=[("limit", "1")])
+    token = str(first["metadata"].get("continue") or "")
+    if not token:
+        raise Untestable("the API server returns all objects in the first page")
+    _request(world, [("limit", "1"), ("continue", token), *_query(world, query)])
+
+
 @given("a Lease")
 def _(world: World) -> None:
     """Create a Lease and work on it."""
@@ -164,6 +194,29 @@ def _(world: World) -> None:
         "spec": {"holderIdentity": "a"},
     }
     world.state(Requests).draft = world.create(lease)
+
+
+@when("it is sent in an update again")
+def _(world: World) -> None:
+    """Update the object as it was created, without uid and resourceVersion."""
+    obj = copy.deepcopy(draft(world))
+    for field in ("uid", "resourceVersion", "creationTimestamp", "managedFields"):
+        obj["metadata"].pop(field, None)
+    attempt(world, lambda: world.client.update(manifests.resource_of(obj), obj))
+
+
+@then("it is another object than the deleted one")
+def _(world: World) -> None:
+    """The response of the last request has another uid than the object that the scenario created."""
+    answer = world.state(Requests).answer or {"metadata": {}}
+    former, seen = uid_of(draft(world)), answer["metadata"].get("uid")
+    world.check(bool(seen) and seen != former, "the object is a new one", expected=f"not {former}", observed=seen)
+
+
+@when('a dry run deletes the namespace "{name}"')
+def _(world: World, name: str) -> None:
+    """Delete a namespace of the control plane with `dryRun=All`, so that it stays in any case."""
+    attempt(world, lambda: world.client.delete(NAMESPACES, name, dry_run=True))
 
 
 @when("it is updated without a resourceVersion")

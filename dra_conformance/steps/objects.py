@@ -299,6 +299,16 @@ def _(world: World, kind: str) -> None:
     world.check(ok, f"the response is a {kind}", expected=kind, observed=observed)
 
 
+@then('the response is a {kind:word} with "{path}" {value}')
+def _(world: World, kind: str, path: str, value: str) -> None:
+    """The body of the last response is an object of this kind, whose field meets an expectation."""
+    answer = world.state(Requests).answer or {}
+    wanted = expectation(world.text(value), world.clock.now())
+    seen = without_nulls(manifests.look_up(answer, path)) if answer.get("kind") == kind else _outcome(world)
+    ok = answer.get("kind") == kind and wanted.is_met(seen)
+    world.check(ok, f"the response is a {kind} with {path}", expected=wanted.shown, observed=seen)
+
+
 @then('the refusal says "{text}"')
 def _(world: World, text: str) -> None:
     """The error message of the last request contains this text."""

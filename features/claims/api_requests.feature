@@ -217,6 +217,33 @@ Feature: Selectors, patches and applies
     Then its "metadata.labels" reads {b: first}
 
   @DRA-394
+  Scenario Outline: An apply with <what> is refused
+    Given the manifest "claims/claim"
+    And it is created
+    When manager "one" applies to it: <fields>
+    Then the API server refuses it with <code>
+    And it is stored unchanged
+
+    Examples:
+      | what                    | fields                                                                                                         | code           |
+      | managedFields           | {metadata: {labels: {a: b}, managedFields: [{manager: one, operation: Apply, apiVersion: resource.k8s.io/v1}]}} | 400 BadRequest |
+      | another resourceVersion | {metadata: {labels: {a: b}, resourceVersion: "1"}}                                                             | 409 Conflict   |
+      | another uid             | {metadata: {labels: {a: b}, uid: 11111111-2222-4333-8444-555555555555}}                                        | 422 Invalid    |
+
+  @DRA-394
+  Scenario: An apply to the status of a missing object is refused
+    Given the manifest "claims/claim"
+    When manager "one" applies to its status: {devices: []}
+    Then the API server refuses it with 404 NotFound
+
+  @DRA-394
+  Scenario: An apply with the uid of a former object does not create another
+    Given the manifest "claims/claim"
+    When manager "one" applies to it: {metadata: {uid: 11111111-2222-4333-8444-555555555555}, spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.example.com}}]}}}
+    Then the API server refuses it with 409 Conflict
+    And it is not stored
+
+  @DRA-394
   Scenario: An update takes a field from the manager that applied it
     Given the manifest "claims/claim"
     And it is created

@@ -51,6 +51,17 @@ Feature: Namespaces, names, options and owners of writes
     And of the namespace that is being deleted only the ResourceClaim a is left
     And the namespace goes with the finalizer of the ResourceClaim a
 
+  @DRA-662
+  Scenario Outline: The namespace <name> is not deleted
+    When a dry run deletes the namespace "<name>"
+    Then the API server refuses it with 403 Forbidden
+
+    Examples:
+      | name        |
+      | default     |
+      | kube-system |
+      | kube-public |
+
   @DRA-663
   Scenario Outline: A creation with the options <options> is refused
     Given the manifest "claims/claim"
@@ -130,18 +141,33 @@ Feature: Namespaces, names, options and owners of writes
     And it is not stored
 
     Examples:
-      | what                                     | field                    | value                                                                                                                                         |
-      | a label value of 64 characters           | metadata.labels          | {a: x23456789x23456789x23456789x23456789x23456789x23456789x23456789x}                                                                         |
-      | a label key of 64 characters             | metadata.labels          | {x23456789x23456789x23456789x23456789x23456789x23456789x23456789x: a}                                                                         |
-      | a label key with an empty prefix         | metadata.labels          | {/a: b}                                                                                                                                       |
-      | annotations of more than 256 KiB         | metadata.annotations.a   | the text "x" 262144 times                                                                                                                     |
-      | a name of 254 characters                 | metadata.name            | the text "x" 254 times                                                                                                                        |
-      | two controllers                          | metadata.ownerReferences | [{apiVersion: v1, kind: Pod, name: a, uid: u-1, controller: true}, {apiVersion: v1, kind: Pod, name: b, uid: u-2, controller: true}]          |
-      | an owner without a uid                   | metadata.ownerReferences | [{apiVersion: v1, kind: Pod, name: a}]                                                                                                        |
-      | an owner without a name                  | metadata.ownerReferences | [{apiVersion: v1, kind: Pod, uid: u-1}]                                                                                                       |
-      | an owner without a kind                  | metadata.ownerReferences | [{apiVersion: v1, name: a, uid: u-1}]                                                                                                         |
-      | a finalizer without a domain             | metadata.finalizers      | [a]                                                                                                                                           |
-      | a name with an uppercase letter          | metadata.name            | Subject                                                                                                                                       |
+      | what                                 | field                    | value                                                                                                                                |
+      | a label value of 64 characters       | metadata.labels          | {a: x23456789x23456789x23456789x23456789x23456789x23456789x23456789x}                                                                |
+      | a label key of 64 characters         | metadata.labels          | {x23456789x23456789x23456789x23456789x23456789x23456789x23456789x: a}                                                                |
+      | a label key with an empty prefix     | metadata.labels          | {/a: b}                                                                                                                              |
+      | annotations of more than 256 KiB     | metadata.annotations.a   | the text "x" 262144 times                                                                                                            |
+      | a name of 254 characters             | metadata.name            | the text "x" 254 times                                                                                                               |
+      | two controllers                      | metadata.ownerReferences | [{apiVersion: v1, kind: Pod, name: a, uid: u-1, controller: true}, {apiVersion: v1, kind: Pod, name: b, uid: u-2, controller: true}] |
+      | an owner without a uid               | metadata.ownerReferences | [{apiVersion: v1, kind: Pod, name: a}]                                                                                               |
+      | an owner without a name              | metadata.ownerReferences | [{apiVersion: v1, kind: Pod, uid: u-1}]                                                                                              |
+      | an owner without a kind              | metadata.ownerReferences | [{apiVersion: v1, name: a, uid: u-1}]                                                                                                |
+      | a finalizer without a domain         | metadata.finalizers      | [a]                                                                                                                                  |
+      | a name with an uppercase letter      | metadata.name            | Subject                                                                                                                              |
+      | a label key without a name           | metadata.labels          | {example.com/: a}                                                                                                                    |
+      | a label key with two slashes         | metadata.labels          | {a.example/b/c: a}                                                                                                                   |
+      | a label key with an uppercase prefix | metadata.labels          | {Example.com/a: b}                                                                                                                   |
+      | a label key that begins with a dash  | metadata.labels          | {-a: b}                                                                                                                              |
+      | a label value that ends with a dash  | metadata.labels          | {a: b-}                                                                                                                              |
+      | a label value with a slash           | metadata.labels          | {a: b/c}                                                                                                                             |
+      | an annotation key without a name     | metadata.annotations     | {example.com/: a}                                                                                                                    |
+      | an annotation key of 64 characters   | metadata.annotations     | {x23456789x23456789x23456789x23456789x23456789x23456789x23456789x: a}                                                                |
+      | an owner without an apiVersion       | metadata.ownerReferences | [{kind: Pod, name: a, uid: u-1}]                                                                                                     |
+      | an owner of three parts              | metadata.ownerReferences | [{apiVersion: a/b/v1, kind: Pod, name: a, uid: u-1}]                                                                                 |
+      | an Event as its owner                | metadata.ownerReferences | [{apiVersion: v1, kind: Event, name: a, uid: u-1}]                                                                                   |
+      | finalizers to orphan and to wait     | metadata.finalizers      | [orphan, foregroundDeletion]                                                                                                         |
+      | a finalizer without a name           | metadata.finalizers      | [example.com/]                                                                                                                       |
+      | a name that ends with a dash         | metadata.name            | subject-                                                                                                                             |
+      | a name with two dots in a row        | metadata.name            | a..b                                                                                                                                 |
 
   @DRA-664
   Scenario Outline: An object with <what> is accepted
@@ -151,12 +177,56 @@ Feature: Namespaces, names, options and owners of writes
     Then the API server accepts it
 
     Examples:
-      | what                           | field                    | value                                                                                                                                |
-      | a label value of 63 characters | metadata.labels          | {a: x23456789x23456789x23456789x23456789x23456789x23456789x23456789}                                                                 |
-      | a label key of 63 characters   | metadata.labels          | {example.com/x23456789x23456789x23456789x23456789x23456789x23456789x23456789: a}                                                     |
-      | annotations of 256 KiB         | metadata.annotations.a   | the text "x" 262143 times                                                                                                            |
-      | a name of 253 characters       | metadata.name            | the text "x" 253 times                                                                                                               |
-      | two owners and one controller  | metadata.ownerReferences | [{apiVersion: unknown.dra.test/v1, kind: Thing, name: a, uid: u-1}, {apiVersion: unknown.dra.test/v1, kind: Thing, name: b, uid: u-2, controller: true}] |
+      | what                                       | field                    | value                                                                                                                                                    |
+      | a label value of 63 characters             | metadata.labels          | {a: x23456789x23456789x23456789x23456789x23456789x23456789x23456789}                                                                                     |
+      | a label key of 63 characters               | metadata.labels          | {example.com/x23456789x23456789x23456789x23456789x23456789x23456789x23456789: a}                                                                         |
+      | annotations of 256 KiB                     | metadata.annotations.a   | the text "x" 262143 times                                                                                                                                |
+      | a name of 253 characters                   | metadata.name            | the text "x" 253 times                                                                                                                                   |
+      | two owners and one controller              | metadata.ownerReferences | [{apiVersion: unknown.dra.test/v1, kind: Thing, name: a, uid: u-1}, {apiVersion: unknown.dra.test/v1, kind: Thing, name: b, uid: u-2, controller: true}] |
+      | an empty label value                       | metadata.labels          | {a: ""}                                                                                                                                                  |
+      | a label value of one letter                | metadata.labels          | {A_b.c-9: Z}                                                                                                                                             |
+      | an annotation key with an uppercase prefix | metadata.annotations     | {Example.com/a: b}                                                                                                                                       |
+      | a standard finalizer                       | metadata.finalizers      | [kubernetes]                                                                                                                                             |
+      | a name with a dot                          | metadata.name            | a.b                                                                                                                                                      |
+      | a name of one digit                        | metadata.name            | "7"                                                                                                                                                      |
+
+  @DRA-664
+  Scenario Outline: An object that is named by <what> is refused
+    Given the manifest "claims/claim"
+    And "metadata.name" is null
+    And "metadata.generateName" is <prefix>
+    When it is created
+    Then the API server refuses it with 422 Invalid
+
+    Examples:
+      | what                             | prefix |
+      | a prefix in uppercase            | Some-  |
+      | a prefix that begins with a dash | -some- |
+      | nothing                          | null   |
+
+  @DRA-664
+  Scenario Outline: An update of <what> is refused
+    Given the manifest "claims/claim"
+    And it is created
+    When its "<field>" is updated to <value>
+    Then the API server refuses it with 422 Invalid
+    And it is stored unchanged
+
+    Examples:
+      | what                                   | field                    | value                                                                                                                                |
+      | a label to a value of 64 characters    | metadata.labels          | {a: x23456789x23456789x23456789x23456789x23456789x23456789x23456789x}                                                                |
+      | an annotation to more than 256 KiB     | metadata.annotations.a   | the text "x" 262144 times                                                                                                            |
+      | the owners to two controllers          | metadata.ownerReferences | [{apiVersion: v1, kind: Pod, name: a, uid: u-1, controller: true}, {apiVersion: v1, kind: Pod, name: b, uid: u-2, controller: true}] |
+      | the owners to one without a uid        | metadata.ownerReferences | [{apiVersion: v1, kind: Pod, name: a}]                                                                                               |
+      | the finalizers to one without a domain | metadata.finalizers      | [a]                                                                                                                                  |
+
+  @DRA-664
+  Scenario: Equal owners of an object are stored once
+    Given the manifest "claims/claim"
+    And "metadata.ownerReferences" is [{apiVersion: unknown.dra.test/v1, kind: Thing, name: a, uid: u-1}, {apiVersion: unknown.dra.test/v1, kind: Thing, name: a, uid: u-1}, {apiVersion: unknown.dra.test/v1, kind: Thing, name: b, uid: u-1}]
+    When it is created
+    Then the API server accepts it
+    And its "metadata.ownerReferences[*].name" reads [a, b]
 
   @DRA-665
   Scenario: An update of a Lease without a resourceVersion is refused
@@ -188,3 +258,61 @@ Feature: Namespaces, names, options and owners of writes
     And it is owned by a ResourceClaim of another namespace
     And it is created
     Then it is garbage-collected
+
+  @DRA-672
+  Scenario: An update of a Lease that does not exist creates it
+    Given a Lease
+    When it is deleted
+    Then the response is a Status
+    When it is sent in an update again
+    Then the API server accepts it
+    And its "spec.holderIdentity" reads a
+    And it is another object than the deleted one
+
+  @DRA-673
+  Scenario Outline: The deletion of a <kind> returns it
+    Given the manifest "claims/<manifest>"
+    And it is created
+    When it is deleted
+    Then the response is a <kind>
+
+    Examples:
+      | kind                  | manifest |
+      | ResourceClaim         | claim    |
+      | ResourceClaimTemplate | template |
+      | ResourceSlice         | slice    |
+      | DeviceClass           | class    |
+      | Pod                   | pod      |
+
+  @DRA-673
+  Scenario: The deletion of an object with a finalizer returns the object in deletion
+    Given a Lease
+    When its "metadata.finalizers" is updated to [example.com/a]
+    And it is deleted
+    Then the response is a Lease with "metadata.deletionTimestamp" the present time
+    And its stored "metadata.deletionTimestamp" reads the present time
+
+  @DRA-674
+  Scenario Outline: A list with the options <options> is refused
+    When the ResourceClaims are requested with the options "<options>"
+    Then the API server refuses it with <code>
+
+    Examples:
+      | options                                                                       | code           |
+      | continue=unknown                                                              | 400 BadRequest |
+      | limit=many                                                                    | 400 BadRequest |
+      | timeoutSeconds=soon&watch=true                                                | 400 BadRequest |
+      | resourceVersion=newest                                                        | 400 BadRequest |
+      | sendInitialEvents=true                                                        | 422 Invalid    |
+      | watch=true&timeoutSeconds=1&sendInitialEvents=true                            | 422 Invalid    |
+      | watch=true&timeoutSeconds=1&resourceVersionMatch=NotOlderThan                 | 422 Invalid    |
+      | watch=true&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=Exact | 422 Invalid    |
+
+  @DRA-674
+  Scenario: A list with a continue token has no other version
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a, create b, create c"
+    When the second page of the ResourceClaims is requested with the options "resourceVersion=1"
+    Then the API server refuses it with 400 BadRequest
+    When the second page of the ResourceClaims is requested with the options "resourceVersionMatch=NotOlderThan&resourceVersion=1"
+    Then the API server refuses it with 422 Invalid
