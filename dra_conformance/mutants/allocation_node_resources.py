@@ -193,3 +193,17 @@ def _(patch: Patch) -> None:
         return place
 
     patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView._place", make)
+
+
+@mutant("node-resources-stay-recorded", rule="DRA-528b", **_ON)
+def _(patch: Patch) -> None:
+    """A pod whose device failed keeps the record of what it would have used."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def write(self: Any, pod: Any, uses: Any) -> None:
+            if uses:
+                original(self, pod, uses)
+
+        return write
+
+    patch.wrap(f"{_SCHEDULER}.publish:DirectPublisher._write_uses", make)

@@ -229,3 +229,33 @@ Feature: Devices that use resources of their node
     Then pod "two" stays unbound
     When pod "filling" is force-deleted
     Then pod "two" is bound to "n1"
+
+  @DRA-528b
+  Scenario: What a pod would use is no longer recorded when its device fails before the binding
+    Given the scheduler binds pods itself
+    And node "n1"
+    And node "n1" declares the features "DRANodeAllocatableResources"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - name: dev
+          bindingConditions: [dra.test/ready]
+          bindingFailureConditions: [dra.test/failed]
+          nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "20"}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a pod "train" using claim "mine"
+    Then claim "mine" is reserved for pod "train"
+    And the status of pod "train" has the node resources of its claims:
+      """
+      - resourceClaimName: mine
+        containers: [main]
+        mapping: [{name: cpu, quantity: "20"}]
+      """
+    # Nothing can be allocated in its place, so that no later attempt records anything.
+    When the ResourceSlice "slow" is deleted
+    And device "dev" of claim "mine" reports "dra.test/failed" True
+    Then the Pod "train" has "status.nodeAllocatableResourceClaimStatuses[*].resourceClaimName" []
+    And pod "train" stays unbound
