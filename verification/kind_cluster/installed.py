@@ -15,14 +15,14 @@ from verification.kind_cluster.manifests import FOLDER
 
 _RUN = 1200.0
 _COMPONENTS = ("driver", "scheduler", "binder")
-_CHAPTERS = ("driver/prepare", "bind_requests/scheduler_decides")
+_CHAPTERS = ("bind_requests/scheduler_decides", "bind_requests/binder#")
 
 
 def look(image: str, archive: Path, out: Path) -> Iterator[str]:
     """Yield what is not as expected of a run with these images and manifests."""
     words = ["--control-plane", "kind", "--kind-image", image, "--kind-load", str(archive), "--kind-apply", str(FOLDER)]
     words += [word for name in _COMPONENTS for word in (f"--{name}", "cluster")]
-    words += ["--scheduler-name", SCHEDULER, "--profile", "driver-core", "--profile", "bind-requests"]
+    words += ["--scheduler-name", SCHEDULER, "--profile", "bind-requests"]
     words += [word for chapter in _CHAPTERS for word in ("--focus", f"^{chapter}")]
     ended = ours("run", *words, "--out", str(out), "--progress", "none", within=_RUN)
     yield from judged(ended, out, what="the reference system of --kind-apply", known=known_rules())
