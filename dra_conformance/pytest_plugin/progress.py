@@ -95,6 +95,11 @@ class Progress:
     def end(self, report: Report, folder: Path, *, durations: int = 0) -> None:
         """Show the verdict, and the slowest `durations` scenarios and rules."""
         if self._mode == "none":
+            # Without a display a run that could not judge must still say why.
+            for problem in report.problems:
+                print(printable(f"error: {problem.message}"), file=sys.stderr)
+                if problem.hint:
+                    print(printable(f"  {problem.hint}"), file=sys.stderr)
             return
         from dra_conformance.report.terminal import render
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -425,3 +426,19 @@ def test_the_cluster_s_own_components_are_the_default() -> None:
     assert options.component("kubelet").kind == "reference"
     with pytest.raises(UsageError, match="--binder cluster: the kind cluster has no binder"):
         from_mapping({"control-plane": "kind", "binder": "cluster"}, where="test")
+
+
+def test_without_a_display_the_command_says_why_no_cluster_was_created(tmp_path: Path, programs: Path) -> None:
+    (programs / "fail.kind.create").write_text("no space left on device")
+    words = ["run", "--control-plane", "kind", "--kind-image", IMAGE, "--rule", "DRA-001", "--progress", "none"]
+    done = subprocess.run(
+        [sys.executable, "-m", "dra_conformance", *words, "--out", str(tmp_path / "report")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == ExitCode.TARGET_UNREACHABLE
+    assert done.stderr.splitlines()[0].startswith("error: --control-plane kind: the cluster was not created:")
+    assert "Docker's disk is full" in done.stderr
+    assert not done.stdout
