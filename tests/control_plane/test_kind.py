@@ -429,7 +429,7 @@ def test_the_cluster_s_own_components_are_the_default() -> None:
 
 
 def test_without_a_display_the_command_says_why_no_cluster_was_created(tmp_path: Path, programs: Path) -> None:
-    (programs / "fail.kind.create").write_text("no space left on device")
+    (programs / "fail.kind.create").write_text("ERROR: no space left on device\nStack Trace:\nmain.main\n main.go:1")
     words = ["run", "--control-plane", "kind", "--kind-image", IMAGE, "--rule", "DRA-001", "--progress", "none"]
     done = subprocess.run(
         [sys.executable, "-m", "dra_conformance", *words, "--out", str(tmp_path / "report")],
@@ -440,5 +440,7 @@ def test_without_a_display_the_command_says_why_no_cluster_was_created(tmp_path:
     )
     assert done.returncode == ExitCode.TARGET_UNREACHABLE
     assert done.stderr.splitlines()[0].startswith("error: --control-plane kind: the cluster was not created:")
+    assert "ERROR: no space left on device" in done.stderr
     assert "Docker's disk is full" in done.stderr
+    assert "main.go" not in done.stderr
     assert not done.stdout

@@ -54,8 +54,9 @@ def run(words: Sequence[str], *, timeout: float) -> subprocess.CompletedProcess[
 
 
 def last_lines(done: subprocess.CompletedProcess[str], count: int = 6) -> str:
-    """Return the end of a program's output."""
-    lines = [line.rstrip() for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
+    """Return the end of a program's output, without the stack that kind prints after an error."""
+    text = f"{done.stdout}\n{done.stderr}".partition("\nStack Trace:")[0]
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     return "\n".join(lines[-count:])
 
 
