@@ -107,7 +107,7 @@ def _(patch: Patch) -> None:
 
 @mutant("claims-of-any-owner", rule="DRA-274d", **ON)
 def _(patch: Patch) -> None:
-    """A pod of a group may use a claim from a template, whoever owns the claim."""
+    """A pod of a group may use a claim from a template that anything owns."""
     patch.replace(f"{_MODULE}:is_of_group", lambda pod, claim: bool(_group_of(pod)))
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from deploy.manifests.parts import text_of
 from dra_api.objects import Obj
 from dra_conformance.control_plane.kind import KindControlPlane, contents, programs
+from dra_conformance.core.errors import TargetUnreachable
 from verification.docker_engine.waiting import until
 
 READY = 240.0
@@ -29,8 +30,11 @@ class Cluster:
         self._node = f"{plane.cluster}-control-plane"
 
     def load(self, archive: Path) -> None:
-        """Load an image archive into every node. Raises TargetUnreachable."""
-        contents.load(archive, cluster=self.plane.cluster)
+        """Load an image archive into every node. Raises AssertionError, as everything here."""
+        try:
+            contents.load(archive, cluster=self.plane.cluster)
+        except TargetUnreachable as error:
+            raise AssertionError(error.message) from None
 
     def kubectl(self, *words: str, timeout: float = _CALL) -> str:
         """Run kubectl and return its output. Raises AssertionError with its message."""
