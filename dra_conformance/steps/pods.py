@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -32,6 +32,13 @@ class RestartPolicy:
     """The restart policy of the pods that later steps create; empty for that of the API server."""
 
     value: str = ""
+
+
+@dataclass(slots=True)
+class PluginResources:
+    """The extended resources that device plugins offer on nodes of the scenario."""
+
+    names: set[str] = field(default_factory=set)
 
 
 @given('new pods have the restart policy "{policy}"')
@@ -137,8 +144,28 @@ def scheduler_of(world: World) -> str:
 
 def create_pod(world: World, pod: Obj) -> Obj:
     """Create a pod for the scheduler of the scenario, which has observed all earlier writes of the scenario."""
+    keep_beside_plugins(world, pod)
     wait_observed(world)
     return world.create(pod)
+
+
+def keep_beside_plugins(world: World, pod: Obj) -> None:
+    """Keep a pod that requests what plugins of the scenario offer on the scenario's nodes, beside a driver that runs.
+
+    That driver may serve the same name, such as nvidia.com/gpu, on a node of its own.
+    """
+    spec = pod["spec"]
+    requested = {
+        name
+        for container in (*spec["containers"], *spec.get("initContainers", ()))
+        for name in (container.get("resources") or {}).get("requests") or ()
+    }
+    driver = world.run.external_driver
+    if driver is None or not requested & world.state(PluginResources).names:
+        return
+    if spec.get("affinity") == {"nodeAffinity": _beside(world, driver.node)}:
+        del spec["affinity"]
+        spec["nodeSelector"] = {SCENARIO_LABEL: world.suffix, **spec.get("nodeSelector", {})}
 
 
 def wait_observed(world: World) -> None:

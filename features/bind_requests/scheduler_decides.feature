@@ -281,15 +281,16 @@ Feature: Devices in BindRequests are in use
     And node "n2"
     And "status.conditions" of the Node "n1" is set to [{type: <condition>, status: "<status>"}]
     # A scheduler that has seen the devices has seen the condition, which was written before.
-    And node "n1" has {nvidia.com/gpu: 1, example.com/nic: 1} of a device plugin
+    And node "n1" has {example.com/accelerator: 1, example.com/nic: 1} of a device plugin
     And node "n2" has {example.com/nic: 1} of a device plugin
-    And a pod "gpu" requesting {nvidia.com/gpu: 1}
+    # Not a GPU: in a cluster with a GPU driver another node could serve it.
+    And a pod "only-n1" requesting {example.com/accelerator: 1}
     And a pod "plain" requesting {example.com/nic: 1}
     # The scheduler has tried the pod that was created before.
     Then the BindRequest of pod "plain" has "spec.selectedNode" $(node:n2)
-    And pod "gpu" gets no BindRequest
+    And pod "only-n1" gets no BindRequest
     When "status.conditions" of the Node "n1" is set to [{type: <condition>, status: "<healthy>"}]
-    Then the BindRequest of pod "gpu" has "spec.selectedNode" $(node:n1)
+    Then the BindRequest of pod "only-n1" has "spec.selectedNode" $(node:n1)
 
     Examples:
       | condition          | status  | healthy |
