@@ -117,8 +117,7 @@ class PluginHandle:
     raises DriverNotRegistered.
     """
 
-    def __init__(self, driver: str, current: Callable[[], PluginInstance]) -> None:
-        self.driver = driver
+    def __init__(self, current: Callable[[], PluginInstance]) -> None:
         self._current = current
 
     @property

@@ -168,7 +168,7 @@ class Kubelet:
 
     def plugin(self, driver: str) -> PluginHandle:
         """A driver to be called directly, without pods; calls raise DriverNotRegistered while there is none."""
-        return PluginHandle(driver, lambda: self._alive().plugins.get(driver))
+        return PluginHandle(lambda: self._alive().plugins.get(driver))
 
     @property
     def pod_resources_socket(self) -> Path:

@@ -48,7 +48,7 @@ class RealPlugins:
 
     def handle(self, driver: str) -> PluginHandle:
         """The driver, to be called by the harness."""
-        return PluginHandle(driver, lambda: self.get(driver))
+        return PluginHandle(lambda: self.get(driver))
 
     def explain(self, driver: str) -> str:
         """Return why a driver is not registered, with the contents of the registration folder."""
