@@ -98,8 +98,10 @@ mutants: $(DEV_READY)       ## a fixed sixth of the mutants: the scenario of its
 	@echo "== mutants, part $(MUTANTS_SHARD)"
 	@$(BIN)/dra-conformance mutants --shard $(MUTANTS_SHARD) --jobs $(MUTANTS_JOBS)
 
-bench: $(DEV_READY)       ## measure; prints, asserts nothing
-	@$(BIN)/python -m verification.benchmarks
+# Names of groups; all of them by default.
+GROUP ?=
+bench: $(DEV_READY)       ## measure; prints, asserts nothing (GROUP="real scheduler-perf": these groups)
+	@$(BIN)/python -m verification.benchmarks $(GROUP)
 
 third-party: $(DEV_READY)       ## build the third-party programs that CI tests against (needs Go)
 	@$(BIN)/python -m verification build

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Callable, Mapping, Sequence
 
 from verification.benchmarks import (
     allocator,
@@ -20,12 +21,13 @@ from verification.benchmarks import (
     nvml,
     prepare,
     real,
+    scheduler_perf,
     scheduling,
     whole,
 )
-from verification.benchmarks.figures import show
+from verification.benchmarks.figures import Figure, Table, show
 
-GROUPS = {
+GROUPS: Mapping[str, tuple[str, Callable[[], Sequence[Figure] | Table]]] = {
     "whole": ("Whole commands", whole.figures),
     "scheduling": ("Scheduling on the embedded control plane (medians of 3)", scheduling.figures),
     "migration": ("From device plugins to DRA, node by node, with 500 pods", migration.figures),
@@ -39,6 +41,7 @@ GROUPS = {
     "compute-domains": ("Many ComputeDomains with a node each", compute_domains.figures),
     "kai": ("BindRequests beside KAI and kube-scheduler, on the real control plane (medians of 3)", kai.figures),
     "real": ("Beside kube-scheduler, on the real control plane", real.figures),
+    "scheduler-perf": ("The DRA workloads of scheduler_perf, in turns (medians of 3)", scheduler_perf.figures),
     "nvml": ("The fake NVML through unmodified pynvml", nvml.figures),
     "allocator": ("The allocator next to upstream's (medians)", lambda: list(allocator.figures())),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import yaml
@@ -64,10 +64,17 @@ def api_server(*, real: bool) -> Iterator[ApiServerEmulator | BinariesControlPla
             programs.stop()
 
 
-def programs_in_bin(folder: Path) -> BinariesControlPlane:
-    """The control plane that `make third-party` builds, not started, with its files and logs in `folder`."""
+def programs_in_bin(folder: Path, gates: Mapping[str, bool] | None = None) -> BinariesControlPlane:
+    """The control plane that `make third-party` builds, not started, with its files and logs in `folder`.
+
+    `gates` are feature gates of all its programs.
+    """
     return BinariesControlPlane(
-        kubernetes_version=KUBERNETES, directory=folder / "api", logs=folder / "logs", bin_dir=str(BIN)
+        kubernetes_version=KUBERNETES,
+        directory=folder / "api",
+        logs=folder / "logs",
+        bin_dir=str(BIN),
+        feature_gates=gates,
     )
 
 

@@ -34,9 +34,36 @@ def repeat(count: int, measure: Callable[[], float]) -> list[float]:
     return [measure() for _ in range(count)]
 
 
-def show(title: str, figures: Sequence[Figure]) -> None:
-    """Print a group of figures as a table: median, smallest and largest, aim."""
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Figures that are compared in columns. The first column is text, the others are aligned to the right."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+
+    def lines(self) -> list[str]:
+        """Return the table as lines of text."""
+        lines = [self.head, *self.rows]
+        widths = [max(len(line[at]) for line in lines) for at in range(len(self.head))]
+        texts = [
+            "  ".join(
+                [
+                    line[0].ljust(widths[0]),
+                    *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)),
+                ]
+            )
+            for line in lines
+        ]
+        return [*(text.rstrip() for text in texts), *self.notes]
+
+
+def show(title: str, figures: Sequence[Figure] | Table) -> None:
+    """Print a group of figures as a table: median, smallest and largest, aim; or a table of its own."""
     print(f"\n{title}")
+    if isinstance(figures, Table):
+        print("\n".join(f"  {line}" for line in figures.lines()))
+        return
     for figure in figures:
         spread = f"{min(figure.values):.4g} … {max(figure.values):.4g}" if len(figure.values) > 1 else ""
         aim = f"aim {figure.aim}" if figure.aim else ""

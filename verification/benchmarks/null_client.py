@@ -11,6 +11,7 @@ import argparse
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from dra_api.allocations import results_of
 from dra_api.client import KubeClient
 from dra_api.objects import EVENTS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj
 from dra_api.transport import HttpTransport
@@ -24,10 +25,12 @@ def serve(client: KubeClient, *, at_once: int = _AT_ONCE) -> int:
     """Write for every pod without a node, and return their number. There must be enough devices."""
     pods = [pod for pod in client.list(PODS, "default").items if not pod["spec"].get("nodeName")]
     claims = {claim["metadata"]["name"]: claim for claim in client.list(RESOURCE_CLAIMS, "default").items}
+    held = {(one["driver"], one["pool"], one["device"]) for claim in claims.values() for one in results_of(claim)}
     devices = [
-        (one["spec"]["nodeName"], one["spec"]["driver"], one["spec"]["pool"]["name"], device["name"])
+        (one["spec"]["nodeName"], *named)
         for one in client.list(RESOURCE_SLICES).items
         for device in one["spec"]["devices"]
+        if (named := (one["spec"]["driver"], one["spec"]["pool"]["name"], device["name"])) not in held
     ]
 
     def write(pod: Obj, device: tuple[str, str, str, str]) -> None:

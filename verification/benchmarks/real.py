@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ import yaml
 from dra_api.allocations import results_of_allocation
 from dra_api.client import KubeClient
 from dra_api.clock import RealClock
+from dra_api.feature_gates import gate_list
 from dra_api.informer import Change, Informer
 from dra_api.objects import (
     BIND_REQUESTS,
@@ -44,10 +45,12 @@ from verification.benchmarks.figures import Figure, repeat
 NODES, DEVICES = 50, 8
 _LIMIT = 90.0
 # What each pod has at last.
-_OF_SCHEDULER = ("Scheduled",)
+OF_SCHEDULER = ("Scheduled",)
 _OF_BINDER = ("Succeeded", "Scheduled", "Bound")
 # The unit of CPU time in /proc/PID/stat.
 _TICKS = os.sysconf("SC_CLK_TCK")
+# Of a node.
+_ROOM: Mapping[str, str] = {"pods": "110", "cpu": "64", "memory": "256Gi"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +94,16 @@ def kube_scheduler(plane: BinariesControlPlane, folder: Path) -> list[ManagedPro
     ]
 
 
-def reference(publish: str) -> Start:
-    """Start the reference scheduler as a process, and the binder as another if BindRequests are used."""
+def reference(publish: str, gates: Mapping[str, bool] | None = None) -> Start:
+    """Start the reference scheduler as a process, and the binder as another if BindRequests are used.
+
+    `gates` are feature gates that have another value than their default.
+    """
 
     def start(plane: BinariesControlPlane, folder: Path) -> list[ManagedProcess]:
         def part(name: str, *more: str) -> ManagedProcess:
             words = [sys.executable, "-m", "reference_impl", name, "--kubeconfig", str(plane.kubeconfig), *more]
+            words += [f"--feature-gates={gate_list(gates)}"] if gates else []
             return ManagedProcess(name, words, log_path=folder / f"{name}.log")
 
         found = [part("scheduler", "--publish", publish)]
@@ -120,9 +127,14 @@ SCHEDULERS: Mapping[str, Start] = {
 
 
 @contextmanager
-def real(folder: Path, *, nodes: int, devices: int) -> Iterator[tuple[BinariesControlPlane, KubeClient]]:
-    """A fresh real control plane with nodes, slices, CRDs and the claim controller of kube-controller-manager."""
-    plane = programs_in_bin(folder)
+def control_plane(
+    folder: Path, gates: Mapping[str, bool] | None = None
+) -> Iterator[tuple[BinariesControlPlane, KubeClient]]:
+    """A fresh real control plane with CRDs and the claim controller of kube-controller-manager.
+
+    All its programs have the feature gates `gates`.
+    """
+    plane = programs_in_bin(folder, gates)
     with ExitStack() as ending:
         plane.start()
         ending.callback(plane.stop)
@@ -137,8 +149,15 @@ def real(folder: Path, *, nodes: int, devices: int) -> Iterator[tuple[BinariesCo
         # The API server refuses pods in a namespace without this account.
         with client.watch(SERVICE_ACCOUNTS, "default", field_selector="metadata.name=default") as events:
             next(iter(events))
+        yield plane, client
+
+
+@contextmanager
+def real(folder: Path, *, nodes: int, devices: int) -> Iterator[tuple[BinariesControlPlane, KubeClient]]:
+    """Such a control plane with nodes and slices."""
+    with control_plane(folder) as (plane, client):
         populate(client, nodes=nodes, devices=devices)
-        _make_ready(client)
+        make_ready(client)
         yield plane, client
 
 
@@ -199,7 +218,7 @@ def measure(
         own = {process.name: process.pid for process in processes if process.pid is not None}
         after = cpu_of({**plane.pids(), **own})
         written = writes_of(plane) - writes
-        seconds = _last_news(client, pods, _OF_BINDER if "binder" in own else _OF_SCHEDULER) - began
+        seconds = last_news(client, bound, _OF_BINDER if "binder" in own else OF_SCHEDULER) - began
         cpu = sum(cpu_of({**plane.pids(), **own}).values()) - sum(before.values())
         all_writes = (writes_of(plane) - writes).total()
         doubled = _doubled(client)
@@ -219,15 +238,18 @@ def measure(
     )
 
 
-def _last_news(client: KubeClient, pods: int, awaited: Sequence[str]) -> float:
-    """Return the monotonic time at which each pod has all that is awaited: events by reason, phases of BindRequests."""
+def last_news(client: KubeClient, pods: Collection[str], awaited: Sequence[str]) -> float:
+    """Return the monotonic time at which each pod has all that is awaited: events by reason, phases of BindRequests.
+
+    `pods` are names. Raises RuntimeError if something is missing after 90 seconds.
+    """
     seen: dict[str, set[str]] = {what: set() for what in awaited}
     done = threading.Event()
 
     def note(what: str, name: str) -> None:
-        if what in seen:
+        if what in seen and name in pods:
             seen[what].add(name)
-            if all(len(names) == pods for names in seen.values()):
+            if all(len(names) == len(pods) for names in seen.values()):
                 done.set()
 
     requests = Informer(client, BIND_REQUESTS, clock=RealClock())
@@ -243,7 +265,7 @@ def _last_news(client: KubeClient, pods: int, awaited: Sequence[str]) -> float:
         if not done.wait(_LIMIT):
             seen_names = ", ".join(f"{what} {len(names)}" for what, names in seen.items())
             raise RuntimeError(
-                f"of {pods} pods reached their last phase and events within {_LIMIT:.0f} s: {seen_names}"
+                f"of {len(pods)} pods reached their last phase and events within {_LIMIT:.0f} s: {seen_names}"
             )
         return time.monotonic()
 
@@ -295,11 +317,10 @@ def held_up(start: Start) -> tuple[float, float]:
         return values[len(values) // 2], values[-1]
 
 
-def _make_ready(client: KubeClient) -> None:
-    """Set the Ready condition as a kubelet would: until then every new node has a taint."""
+def make_ready(client: KubeClient, room: Mapping[str, str] = _ROOM) -> None:
+    """Set room and the Ready condition as a kubelet would: until then every new node has a taint."""
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "simulated"}
-    room = {"pods": "110", "cpu": "64", "memory": "256Gi"}
-    status = {"conditions": [ready], "capacity": room, "allocatable": room}
+    status = {"conditions": [ready], "capacity": dict(room), "allocatable": dict(room)}
     nodes = [node["metadata"]["name"] for node in client.list(NODE_OBJECTS).items]
     for name in nodes:
         client.patch(NODE_OBJECTS, name, {"status": status}, subresource="status")
