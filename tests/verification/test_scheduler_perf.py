@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dra_api.client import KubeClient
-from dra_api.feature_gates import effective_gates
+from dra_api.feature_gates import effective_gates, known_gates
 from dra_api.objects import (
     DEVICE_TAINT_RULES,
     NODES,
@@ -105,9 +105,12 @@ def test_upstreams_cluster_has_upstreams_shape() -> None:
     assert Counter(len(slot["attributes"]["bench.dra.test/match"]["strings"]) for slot in slots) == {47: 32, 48: 32}
 
 
-def test_gates_are_those_of_the_release() -> None:
+def test_gates_can_be_set_in_the_release() -> None:
+    """A locked gate is no option of its programs."""
+    known = known_gates("1.37")
     for workload in SMALL:
         assert effective_gates("1.37", workload.gates).items() >= dict(workload.gates).items()
+        assert not [gate for gate in workload.gates if gate in known and known[gate].locked], workload.name
 
 
 def test_initial_allocations_are_valid_and_leave_room() -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from verification.benchmarks.cluster import has_real_api_server
 from verification.benchmarks.figures import show
-from verification.benchmarks.scheduler_perf.compare import PODS, ROUNDS, compare, table
+from verification.benchmarks.scheduler_perf.compare import NOT_BUILT, PODS, ROUNDS, built, compare, table
 from verification.benchmarks.scheduler_perf.workloads import selected
 
 
@@ -27,7 +26,8 @@ def main() -> int:
     if args.list:
         print("\n".join(workload.name for workload in chosen))
         return 0
-    if not has_real_api_server():
+    if not built():
+        print(NOT_BUILT, file=sys.stderr)
         return 4
     found = [compare(workload, rounds=args.rounds) for workload in chosen]
     show("scheduler_perf", table(found))

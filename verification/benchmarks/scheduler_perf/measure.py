@@ -89,7 +89,7 @@ def measure(start: Start, workload: Workload) -> Measured:
         real.make_ready(client, ROOM)
         pods = ending.enter_context(_Pods(client, workload))
         if workload.initial:
-            _bind_initial(plane, folder, pods)
+            _bind_initial(plane, folder, pods, workload.initial)
         pods.create(workload.backlog or workload.total)
         processes = start(plane, folder)
         before, began = real.cpu_of(plane.pids()), time.monotonic()
@@ -153,10 +153,17 @@ class _Pods:
         try:
             self._wait(lambda: sum(name.startswith(prefix) for name in self._bound), count, "were bound")
         except RuntimeError as error:
+            # A pod that could not be replaced is the cause.
+            self._raise_failed()
             last = "; ".join(f"{process.name}: {process.last_lines()}" for process in processes)
             raise RuntimeError(f"{error}: {last}") from error
-        for future in list(self._replacing):
-            future.result()
+        self._raise_failed()
+
+    def _raise_failed(self) -> None:
+        with self._changed:
+            replacing = list(self._replacing)
+        for future in replacing:
+            future.result(timeout=_STALL)
 
     def bound(self) -> dict[str, float]:
         """Return when each measured pod was first seen bound."""
@@ -193,9 +200,8 @@ class _Pods:
             self._client.create(PODS, self._workload.pod(f"pod-{number:05d}", number))
 
 
-def _bind_initial(plane: BinariesControlPlane, folder: Path, pods: _Pods) -> None:
+def _bind_initial(plane: BinariesControlPlane, folder: Path, pods: _Pods, count: int) -> None:
     """Let kube-scheduler bind the pods that are there before."""
-    count = pods._workload.initial
     pods.create(count, _INITIAL)
     (folder / _INITIAL).mkdir()
     processes = real.kube_scheduler(plane, folder / _INITIAL)

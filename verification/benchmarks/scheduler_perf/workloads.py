@@ -264,7 +264,6 @@ def _extended_resources(pods: int) -> Iterator[Workload]:
             pod=_cycling(prefix, classes),
             initial=min(pods, nodes * 10 - pods),
             templated=False,
-            gates={"DRAExtendedResource": True},
         )
 
 
@@ -285,7 +284,6 @@ def _scoring(pods: int) -> Workload:
         objects=[*of.nodes(nodes), *of.slices(nodes, of.gpus(10)), *classes],
         pod=lambda name, _: of.pod_with_resource(name, resource),
         templated=False,
-        gates={"DRAExtendedResource": True},
         scoring=("cpu", "memory", resource),
         unsupported="no scoringStrategy",
     )
@@ -302,7 +300,6 @@ def _first_available(pods: int) -> Workload:
         nodes=nodes,
         objects=[*_base(nodes, of.gpus(10)), of.empty_class(absent), of.template(of.devices_of(wanted))],
         pod=_templated,
-        gates={"DRAPrioritizedList": True},
     )
 
 
