@@ -21,13 +21,21 @@ from dra_api.objects import (
     name_of,
 )
 from dra_conformance.control_plane.binaries import flags
+from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.oracle import Cluster, Settings, check, could_be_allocated, read_claim
 from dra_conformance.oracle.verdict import Case
 from verification.benchmarks.cluster import embedded
 from verification.benchmarks.figures import Table
 from verification.benchmarks.real import Start
 from verification.benchmarks.scheduler_perf import compare, objects
-from verification.benchmarks.scheduler_perf.measure import Measured, _create, _Pods, scoring_configuration, steady_rate
+from verification.benchmarks.scheduler_perf.measure import (
+    Measured,
+    _create,
+    _Pods,
+    broken_rule,
+    scoring_configuration,
+    steady_rate,
+)
 from verification.benchmarks.scheduler_perf.workloads import BACKLOG, Workload, selected, workloads
 
 # The tests of upstream's performance-config.yaml files, but for PublishResourceSlices, which schedules no pod.
@@ -132,6 +140,20 @@ def test_initial_allocations_are_valid_and_leave_room() -> None:
         }
         answer = could_be_allocated(Case(cluster, read_claim(following), Settings(release=37)))
         assert answer.verdict == "yes", workload.name
+
+
+def test_a_wrong_allocation_is_found_in_every_workload() -> None:
+    """The claims of a cluster in use once more, under other names: no device has room for both."""
+    settings, judged = Settings(release=37), 0
+    for workload in SMALL:
+        cluster = cluster_of(workload)
+        assert not broken_rule(cluster, settings), workload.name
+        if used := [claim for claim in of_kind(workload, RESOURCE_CLAIMS) if "status" in claim]:
+            identity = {"name": "again", "namespace": "default", "uid": "again"}
+            twice = cluster.with_claims([read_claim({**used[0], "metadata": identity})])
+            assert "breaks DRA-" in broken_rule(twice, settings), workload.name
+            judged += 1
+    assert judged >= 5
 
 
 def test_a_full_cluster_has_room_for_one_backlog() -> None:
@@ -273,6 +295,23 @@ def test_a_scheduler_that_fails_is_in_the_table_and_not_tried_again(capsys: pyte
     assert made.rows[0][2:5] == ["20.0", "failed", "-"]
     assert made.notes[-1] == f"failed: {workload.name}, reference: only 3 of 20 pods were bound"
     assert "only 3 of 20" in capsys.readouterr().err
+
+
+def test_a_control_plane_that_does_not_start_is_no_failure_of_a_scheduler() -> None:
+    calls: list[str] = []
+
+    def measured(start: Start, workload: Workload) -> Measured:
+        calls.append("")
+        if len(calls) == 2:
+            raise TargetUnreachable("kube-apiserver was not ready")
+        return Measured(20.0, 2.0, 6.0)
+
+    workload = BY_NAME["FirstAvailable/20pods_2nodes"]
+    found = compare.compare(workload, rounds=2, measured=measured)
+    assert len(calls) == 4
+    made = compare.table([found])
+    assert made.rows[0][2:5] == ["20.0", "20.0", "1.00"]
+    assert made.notes[-1] == f"not measured: {workload.name}, reference: kube-apiserver was not ready"
 
 
 def test_columns_are_aligned() -> None:

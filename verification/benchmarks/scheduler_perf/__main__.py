@@ -11,7 +11,7 @@ from verification.benchmarks.scheduler_perf.workloads import selected
 
 
 def main() -> int:
-    """Measure the selected workloads, and return 1 if a scheduler failed."""
+    """Measure the selected workloads, and return 1 if one could not be measured."""
     parser = argparse.ArgumentParser(prog="python -m verification.benchmarks.scheduler_perf")
     parser.add_argument("name", nargs="*", help="part of the name of a workload (default: all workloads)")
     parser.add_argument("--pods", type=int, default=PODS, metavar="N", help="measured pods (default: %(default)s)")
@@ -31,7 +31,7 @@ def main() -> int:
         return 4
     found = [compare(workload, rounds=args.rounds) for workload in chosen]
     show("scheduler_perf", table(found))
-    return 1 if any(one.failures for one in found) else 0
+    return 1 if any(one.failures or one.lost for one in found) else 0
 
 
 if __name__ == "__main__":

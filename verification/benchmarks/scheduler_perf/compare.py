@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from dra_conformance.core.errors import TargetUnreachable
 from verification.benchmarks import real
 from verification.benchmarks.cluster import BIN
 from verification.benchmarks.figures import Table
@@ -40,11 +41,15 @@ NOTES = (
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The rounds of one workload: what each scheduler reached, and what went wrong by scheduler."""
+    """The rounds of one workload: what each scheduler reached, and what went wrong by scheduler.
+
+    `lost` are measurements without a control plane: no scheduler has failed.
+    """
 
     workload: Workload
     rounds: Sequence[Mapping[str, Measured]]
     failures: Mapping[str, str]
+    lost: Sequence[str] = ()
 
     def row(self) -> list[str]:
         """Return the line of the table."""
@@ -89,7 +94,8 @@ class Comparison:
 def table(found: Sequence[Comparison]) -> Table:
     """Return the table, with each failure below it."""
     failures = [f"failed: {one.workload.name}, {name}: {text}" for one in found for name, text in one.failures.items()]
-    return Table(HEAD, [one.row() for one in found], [*NOTES, *failures])
+    lost = [f"not measured: {one.workload.name}, {text}" for one in found for text in one.lost]
+    return Table(HEAD, [one.row() for one in found], [*NOTES, *failures, *lost])
 
 
 def compare(
@@ -99,6 +105,7 @@ def compare(
     names = [KUBE, *([] if workload.unsupported else [OURS]), *([NULL] if workload.null_client else [])]
     found: list[dict[str, Measured]] = []
     failures: dict[str, str] = {}
+    lost: list[str] = []
     for _ in range(rounds):
         one: dict[str, Measured] = {}
         for name in names:
@@ -108,10 +115,12 @@ def compare(
                 one[name] = measured(STARTS[name](workload), workload)
             except RuntimeError as error:
                 failures[name] = str(error)
-            said = f"{one[name].rate:.1f} pods/s" if name in one else failures[name]
+            except TargetUnreachable as error:
+                lost.append(f"{name}: {error}")
+            said = f"{one[name].rate:.1f} pods/s" if name in one else failures.get(name) or lost[-1]
             print(f"  {workload.name}, {name}: {said}", file=sys.stderr, flush=True)
         found.append(one)
-    return Comparison(workload, found, failures)
+    return Comparison(workload, found, failures, lost)
 
 
 NOT_BUILT = "the Kubernetes programs are not built (make third-party): nothing is compared"

@@ -28,6 +28,7 @@ from dra_api.objects import PODS, Obj, Resource, name_of
 from dra_conformance.control_plane.binaries import BinariesControlPlane, flags
 from dra_conformance.core.process import ManagedProcess
 from dra_conformance.oracle.check import check
+from dra_conformance.oracle.cluster import Cluster
 from dra_conformance.oracle.live import read_cluster
 from dra_conformance.oracle.verdict import Case, Settings
 from verification.benchmarks import real
@@ -229,11 +230,17 @@ def _create(client: KubeClient, objects: Sequence[New]) -> None:
 
 def _check(client: KubeClient, plane: BinariesControlPlane) -> None:
     """Raise RuntimeError if an allocation of the cluster breaks a rule."""
-    cluster = read_cluster(client)
     off = frozenset(gate for gate, on in plane.feature_gates.items() if not on)
     settings = Settings(release=int(plane.version().split(".")[1]), gates_off=off)
+    if found := broken_rule(read_cluster(client), settings):
+        raise RuntimeError(found)
+
+
+def broken_rule(cluster: Cluster, settings: Settings) -> str:
+    """Return the first rule that an allocation of the cluster breaks, or an empty string."""
     for claim in cluster.claims:
         if claim.status.allocation is None:
             continue
         if broken := check(Case(cluster, claim, settings)).violations:
-            raise RuntimeError(f"claim {claim.metadata.name} breaks {broken[0].rule}: {broken[0].message}")
+            return f"claim {claim.metadata.name} breaks {broken[0].rule}: {broken[0].message}"
+    return ""
