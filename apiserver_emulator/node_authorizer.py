@@ -275,7 +275,27 @@ def restrict_node(name: str, user: User) -> None:
         raise forbidden("", "nodes", name, f'node "{node}" is not allowed to modify node "{name}"')
 
 
-def restrict_token(account: str, reference: Obj | None, user: User) -> None:
-    """NodeRestriction for tokens: a node gets tokens that are bound to a pod. Raises 403."""
-    if node_name(user) and (reference or {}).get("kind") != "Pod":
-        raise forbidden("", "serviceaccounts", account, "node requested token not bound to a pod")
+def restrict_token(account: str, reference: Obj | None, user: User, pod: Obj | None) -> None:
+    """NodeRestriction for tokens: a node gets tokens that are bound to a pod of its own. Raises 403 or 404.
+
+    `pod` is the pod that the reference names.
+    """
+    if not (node := node_name(user)):
+        return
+    bound = reference or {}
+    if (bound.get("apiVersion"), bound.get("kind")) != ("v1", "Pod") or not bound.get("name"):
+        why = "node requested token not bound to a pod"
+    elif not bound.get("uid"):
+        why = "node requested token with a pod binding without a uid"
+    elif pod is None:
+        raise not_found("", "pod", bound["name"])
+    elif pod["metadata"]["uid"] != bound["uid"]:
+        why = (
+            f"the UID in the bound object reference ({bound['uid']}) does not match the UID in record. The object "
+            "might have been deleted and then recreated"
+        )
+    elif (pod.get("spec") or {}).get("nodeName") != node:
+        why = "node requested token bound to a pod scheduled on a different node"
+    else:
+        return
+    raise forbidden("", "serviceaccounts", account, why)

@@ -153,12 +153,14 @@ class Reviews:
                 "",
                 [invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")],
             )
-        restrict_token(info.name, spec.get("boundObjectRef"), request.user or ANONYMOUS)
+        reference = spec.get("boundObjectRef")
+        pod = self._core.lookup("", "pods", info.namespace, (reference or {}).get("name", ""))
+        restrict_token(info.name, reference, request.user or ANONYMOUS, pod)
         resource = ResourceType(info.group, info.resource, "TokenRequest", ("v1",), "v1")
         metadata = {"name": info.name, "namespace": info.namespace}
         made = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": metadata, "spec": spec}
         admit(self._core, resource, "CREATE", info, self._core.context(request, info), made, None)
-        extra = self._bound(spec.get("boundObjectRef"), info)
+        extra = self._bound(reference, info)
         expires = self._core.clock.now() + timedelta(seconds=seconds)
         user = service_account_user(info.namespace, info.name, uid=account.obj["metadata"]["uid"], extra=extra)
         spec.setdefault("expirationSeconds", seconds)

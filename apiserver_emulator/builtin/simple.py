@@ -33,6 +33,14 @@ class WorkloadStrategy(GenerationStrategy):
         if obj.get("kind") in ("Deployment", "DaemonSet", "StatefulSet"):
             spec.setdefault("revisionHistoryLimit", 10)
 
+    def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
+        """Count changes of a Deployment's annotations, too: they are copied into its replica sets."""
+        super().prepare_update(new, old, ctx)
+        before, after = old["metadata"], new["metadata"]
+        annotated = (before.get("annotations") or {}) != (after.get("annotations") or {})
+        if new.get("kind") == "Deployment" and annotated and not ctx.subresource:
+            after["generation"] = int(before.get("generation", 0)) + 1
+
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
         """The selector must be there and match the template."""
         spec = obj["spec"]
@@ -79,7 +87,9 @@ class LeaseStrategy(BaseStrategy):
 class PriorityClassStrategy(BaseStrategy):
     """The rules of priority classes: preemptionPolicy defaults to PreemptLowerPriority."""
 
-    generation = True
+    def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
+        """Set the generation, which no update changes."""
+        obj["metadata"]["generation"] = 1
 
     def default(self, obj: Obj) -> None:
         """SetDefaults_PriorityClass."""

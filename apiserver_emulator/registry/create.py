@@ -81,10 +81,9 @@ class _NameTakenError(Exception):
 
 
 def _fill_metadata(resource: ResourceType, meta: Obj, ctx: RequestContext, now: str) -> None:
+    # A generation from the client stays in kinds whose strategy sets none, such as claims (observed).
     for key in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"):
         meta.pop(key, None)
-    if resource.key != ("", "configmaps"):  # the one kind that keeps a generation from the client (observed)
-        meta.pop("generation", None)
     normalize_lists(meta)
     if twice := twice_owned(meta):
         ctx.warn(twice)

@@ -114,6 +114,8 @@ def _mark(core: Core, resource: ResourceType, old: Record, options: Obj) -> Obj 
         if left and grace < left and options.get("gracePeriodSeconds") is not None:
             # The end moves forward by the difference: the period does not start again.
             moved = parse_timestamp(meta["deletionTimestamp"]) - timedelta(seconds=left - grace)
+            if moved < now:  # the shorter period is over: the shortest one that a kubelet still notices
+                moved, grace = now, min(grace, 1)
             meta["deletionTimestamp"] = timestamp(moved)
             meta["deletionGracePeriodSeconds"] = grace
         else:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
 from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_conformance.core import manifests
-from dra_conformance.engine.vocabulary import given, when, words
+from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import World
 from dra_conformance.steps.objects import attempt, draft
 
 _DRY_RUN = [("dryRun", "All")]
+_CLOCK_SLACK = timedelta(minutes=1)
+
+
+@dataclass
+class Ends:
+    """The deletionTimestamp of the object after its first deletion."""
+
+    first: datetime | None = None
 
 
 def _reference(owner: Obj, *, blocks: bool) -> Obj:
@@ -51,6 +62,34 @@ def _(world: World, seconds: int) -> None:
     obj, client = draft(world), world.client
     resource = manifests.resource_of(obj)
     attempt(world, lambda: client.delete(resource, name_of(obj), world.namespace, grace_period_seconds=seconds))
+
+
+def _due(world: World) -> datetime | None:
+    """Return the deletionTimestamp of the stored object; None if it has none or is gone."""
+    obj = draft(world)
+    found = world.client.find(manifests.resource_of(obj), name_of(obj), world.namespace)
+    text = found["metadata"].get("deletionTimestamp") if found is not None else None
+    return datetime.fromisoformat(text) if text else None
+
+
+@then("its deletion is due in {seconds:d} s")
+def _(world: World, seconds: int) -> None:
+    """The deletionTimestamp of the stored object is so far in the future, give or take a minute."""
+    due, wanted = _due(world), world.clock.now() + timedelta(seconds=seconds)
+    ends = world.state(Ends)
+    ends.first = ends.first or due
+    met = due is not None and abs(due - wanted) <= _CLOCK_SLACK
+    world.check(met, "the end of the grace period", expected=f"about {wanted:%FT%T}", observed=str(due))
+
+
+@then("its deletion is due {seconds:d} s earlier than at first")
+def _(world: World, seconds: int) -> None:
+    """The deletionTimestamp of the stored object has moved by exactly so much since a step first compared it."""
+    due, first = _due(world), world.state(Ends).first
+    wanted = None if first is None else first - timedelta(seconds=seconds)
+    world.check(
+        due is not None and due == wanted, "the end of the grace period", expected=str(wanted), observed=str(due)
+    )
 
 
 @when("a dry run in the query deletes it")

@@ -79,6 +79,60 @@ Feature: What controllers rely on in the API server
     When it is deleted with a grace period of 0 s
     Then it is not stored
 
+  @DRA-381b
+  Scenario: A second, shorter deletion of a pod moves its end by the difference
+    Given the manifest "claims/pod"
+    And "spec.nodeName" is $(node:without-kubelet)
+    And it is created
+    When it is deleted with a grace period of 6000 s
+    Then its deletion is due in 6000 s
+    When it is deleted with a grace period of 9000 s
+    Then its deletion is due 0 s earlier than at first
+    When it is deleted with a grace period of 2000 s
+    Then its deletion is due in 2000 s
+    And its deletion is due 4000 s earlier than at first
+    When it is deleted
+    Then its stored "metadata.deletionGracePeriodSeconds" reads 2000
+    And its deletion is due 4000 s earlier than at first
+    When it is deleted with a grace period of 0 s
+    Then it is not stored
+
+  @DRA-381c
+  Scenario Outline: A pod on a node with <what> has a grace period of <seconds> s
+    Given the manifest "claims/pod"
+    And "spec.nodeName" is $(node:without-kubelet)
+    And "spec.terminationGracePeriodSeconds" is <period>
+    And it is created
+    And its status "status.phase" is <phase>
+    When it is deleted with the options "<options>"
+    Then its stored "metadata.deletionGracePeriodSeconds" reads <seconds>
+    And its deletion is due in <seconds> s
+    When it is deleted with a grace period of 0 s
+    Then it is not stored
+
+    Examples:
+      | what                                 | period | phase   | options                | seconds |
+      | no period                            | null   | Pending |                        | 30      |
+      | a period of its own                  | 900    | Running |                        | 900     |
+      | a period of its own, and one of both | 900    | Running | gracePeriodSeconds=600 | 600     |
+      | a negative period in the request     | 900    | Running | gracePeriodSeconds=-5  | 1       |
+
+  @DRA-381c
+  Scenario Outline: A pod <what> is deleted at once
+    Given the manifest "claims/pod"
+    And "spec.nodeName" is <node>
+    And it is created
+    And its status "status.phase" is <phase>
+    When it is deleted
+    Then the API server accepts it
+    And it is not stored
+
+    Examples:
+      | what               | node                    | phase     |
+      | that has no node   | null                    | Pending   |
+      | that has succeeded | $(node:without-kubelet) | Succeeded |
+      | that has failed    | $(node:without-kubelet) | Failed    |
+
   @DRA-382
   Scenario Outline: An update with the <field> of a replaced object changes nothing
     Given the manifest "claims/claim"
@@ -116,6 +170,35 @@ Feature: What controllers rely on in the API server
       | field             | value                  |
       | creationTimestamp | "2020-01-02T03:04:05Z" |
       | generation        | 7                      |
+
+  @DRA-382d
+  Scenario Outline: An update cannot mark an object for deletion with <field>
+    Given the manifest "claims/claim"
+    And it is created
+    When its "metadata.<field>" is updated to <value>
+    Then the API server refuses it with 422 Invalid
+    And it is stored unchanged
+
+    Examples:
+      | field                      | value                  |
+      | deletionTimestamp          | "2020-01-02T03:04:05Z" |
+      | deletionGracePeriodSeconds | 5                      |
+
+  @DRA-382d
+  Scenario Outline: An update of an object in deletion <what>
+    Given the manifest "claims/claim"
+    And "metadata.finalizers" is [example.com/a]
+    And it is created
+    When it is deleted
+    And its "metadata.deletionTimestamp" is updated to <value>
+    Then the API server accepts it
+    And its stored "metadata.deletionTimestamp" reads the present time
+    And its stored "metadata.finalizers" reads [example.com/a]
+
+    Examples:
+      | what                                     | value                  |
+      | does not take the mark away              | null                   |
+      | does not change the time of its deletion | "2020-01-02T03:04:05Z" |
 
   @DRA-383
   Scenario: An update without a change keeps the resourceVersion and makes no event

@@ -31,6 +31,14 @@ Feature: Selectors, patches and applies
       | a smaller number                     | tier<2                            | a             |
       | a key with a prefix                  | team.dra.test/name=x              | d             |
       | a value that no object has           | app=z                             |               |
+      | a value with blanks around it        | app = x                           | a, c          |
+      | a set with the empty value first     | app in (,y)                       | b, e          |
+      | a set with the empty value inside    | app in (x,,y)                     | a, b, c, e    |
+      | an empty value and existence         | app=,app                          | e             |
+      | absence of a key with a prefix       | !team.dra.test/name               | a, b, c, e    |
+      | a number that none exceeds           | tier>2                            |               |
+      | a number below all                   | tier<1                            |               |
+      | a comparison of words                | app>1                             |               |
 
   @DRA-389
   Scenario Outline: A list with a label selector of <what> is refused
@@ -50,6 +58,19 @@ Feature: Selectors, patches and applies
       | a value with a leading hyphen    | app=-x         |
       | a comparison with a word         | app>x          |
       | a key with two prefixes          | team/app/x     |
+      | a value with a slash             | app=a/b        |
+      | a set with an ill-formed value   | app in (x, -y) |
+      | a set of words without a comma   | app in (x y)   |
+      | a comparison with nothing        | tier>          |
+      | a comparison with a number below 0 | tier>-1      |
+      | a comparison with a fraction     | tier>1.5       |
+      | absence with a value             | !app=x         |
+      | absence of nothing               | !              |
+      | a beginning with a comma         | ,app=x         |
+      | two commas in a row              | app=x,,tier=1  |
+      | an unknown operator              | app is x       |
+      | a key of 64 characters           | x23456789x23456789x23456789x23456789x23456789x23456789x23456789x |
+      | a value of 64 characters         | a=x23456789x23456789x23456789x23456789x23456789x23456789x23456789x |
 
   @DRA-390
   Scenario Outline: A list with a field selector for <what> has exactly the matching objects
@@ -68,6 +89,10 @@ Feature: Selectors, patches and applies
       | another namespace         | metadata.namespace!=$(namespace)                  |         |
       | namespace and name        | metadata.namespace=$(namespace),metadata.name=a   | a       |
       | a name that no object has | metadata.name=z                                   |         |
+      | a name and a comma        | metadata.name=b,                                  | b       |
+      | not an escaped value      | metadata.name!=a\\,b                            | a, b, c |
+      | a name twice              | metadata.name=b,metadata.name=b                   | b       |
+      | two names                 | metadata.name=a,metadata.name=b                   |         |
 
   @DRA-390
   Scenario Outline: A list with a field selector of <what> is refused
@@ -82,6 +107,8 @@ Feature: Selectors, patches and applies
       | a field of the metadata       | metadata.labels=a    |
       | a field without a value       | metadata.name        |
       | a value that is not escaped   | metadata.name=a=b    |
+      | an unknown operator           | metadata.name>a      |
+      | a second, unsupported field   | metadata.name=a,spec.driver=d |
 
   @DRA-391
   Scenario: A merge patch changes, adds and removes the fields that it names

@@ -21,6 +21,74 @@ Feature: Namespaces, names, options and owners of writes
     And its "metadata.deletionGracePeriodSeconds" reads null
     And its "metadata.finalizers" reads [example.com/a]
 
+  @DRA-675
+  Scenario Outline: The generation of a <manifest> counts the changes of its spec
+    Given the manifest "claims/<manifest>"
+    And "metadata.generation" is 7
+    And it is created
+    Then its "metadata.generation" reads 1
+    When its "metadata.labels" is updated to {changed: "yes"}
+    Then its "metadata.generation" reads 1
+    When its "<path>" is updated to <first>
+    Then its "metadata.generation" reads 2
+    When its "metadata.annotations" is updated to {changed: "yes"}
+    Then its "metadata.generation" reads 2
+    When its "<path>" is updated to <second>
+    Then its "metadata.generation" reads 3
+
+    Examples:
+      | manifest   | path                       | first                         | second                       |
+      | slice      | spec.devices               | [{name: d}, {name: e}]        | []                           |
+      | class      | spec.selectors             | [{cel: {expression: "true"}}] | []                           |
+      | pod        | spec.activeDeadlineSeconds | 900                           | 800                          |
+      | webhook    | webhooks[0].timeoutSeconds | 5                             | 6                            |
+      | definition | spec.names.shortNames      | [gizmo]                       | null                         |
+
+  @DRA-675 @gate:DRADeviceTaintRules @since:1.36 @needs:served-version
+  Scenario: The generation of a DeviceTaintRule counts the changes of its spec
+    Given the manifest "claims/taint-rule"
+    And it is created
+    Then its "metadata.generation" reads 1
+    When its "metadata.labels" is updated to {changed: "yes"}
+    Then its "metadata.generation" reads 1
+    When its status "status.conditions" is updated to [{type: Seen, status: "True", reason: Test, message: "", lastTransitionTime: "2020-01-02T03:04:05Z"}]
+    Then its "status.conditions[type=Seen][0].status" reads "True"
+    And its "metadata.generation" reads 1
+    When its "spec.taint.value" is updated to later
+    Then its "metadata.generation" reads 2
+
+  @DRA-675
+  Scenario: The generation of a pod does not count changes of its status
+    Given the manifest "claims/pod"
+    And it is created
+    When its status "status.message" is updated to changed
+    Then its "status.message" reads changed
+    And its "metadata.generation" reads 1
+
+  @DRA-675
+  Scenario: The generation of an object rises when it is marked for deletion
+    Given the manifest "claims/class"
+    And "metadata.finalizers" is [example.com/a]
+    And it is created
+    When it is deleted
+    Then its stored "metadata.generation" reads 2
+    When it is deleted
+    Then its stored "metadata.generation" reads 2
+    When its "metadata.finalizers" is updated to []
+    Then it is not stored
+
+  @DRA-675
+  Scenario: The generation of a pod rises when its grace period begins, and not when it is shortened
+    Given the manifest "claims/pod"
+    And "spec.nodeName" is $(node:without-kubelet)
+    And it is created
+    When it is deleted with a grace period of 600 s
+    Then its stored "metadata.generation" reads 2
+    When it is deleted with a grace period of 300 s
+    Then its stored "metadata.generation" reads 2
+    When it is deleted with a grace period of 0 s
+    Then it is not stored
+
   @DRA-661
   Scenario: An object is not created through the path of another namespace
     Given the manifest "claims/claim"

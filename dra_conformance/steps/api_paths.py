@@ -1,0 +1,69 @@
+"""Requests of any method and path: those that do not fit the API, and the forms of a body.
+
+`it` is the object that the scenario created last (`dra_conformance.steps.objects`).
+"""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+import orjson
+
+from dra_api.client import KubeClient
+from dra_api.objects import Obj
+from dra_conformance.engine.vocabulary import when
+from dra_conformance.engine.world import World
+from dra_conformance.steps.objects import attempt, value_of
+from dra_conformance.steps.users import client_of
+
+_PATCH = "application/merge-patch+json"
+
+
+def _send(
+    world: World,
+    client: KubeClient,
+    method: str,
+    path: str,
+    *,
+    body: bytes | None = None,
+    content_type: str = "",
+    accept: str = "",
+) -> None:
+    """Send a request; the path may have a query."""
+    bare, _, query = world.text(path).partition("?")
+    kind = content_type or (_PATCH if method == "PATCH" else "application/json")
+
+    def request() -> Obj:
+        return client.raw(method, bare, query=parse_qsl(query), body=body, content_type=kind, accept=accept)
+
+    attempt(world, request)
+
+
+def _json(world: World, body: str) -> bytes | None:
+    found = value_of(world, body)
+    return None if found is None else orjson.dumps(found)
+
+
+@when('a {method:word} request is sent to "{path}" with the body {body}')
+def _(world: World, method: str, path: str, body: str) -> None:
+    """Send a request with a body in JSON, here YAML, or none (`null`); a PATCH is a merge patch."""
+    _send(world, world.client, method, path, body=_json(world, body))
+
+
+@when('a {method:word} request of type "{kind}" is sent to "{path}" with the text "{text}"')
+def _(world: World, method: str, kind: str, path: str, text: str) -> None:
+    """Send a request with this media type and text; single quotes stand for double ones."""
+    raw = world.text(text).replace("'", '"').encode()
+    _send(world, world.client, method, path, body=raw, content_type=kind)
+
+
+@when('a {method:word} request that accepts "{accept}" is sent to "{path}"')
+def _(world: World, method: str, accept: str, path: str) -> None:
+    """Send a request without a body whose response may have this media type only."""
+    _send(world, world.client, method, path, accept=accept)
+
+
+@when('user "{user}" sends a {method:word} request to "{path}" with the body {body}')
+def _(world: World, user: str, method: str, path: str, body: str) -> None:
+    """Send a request as another user, with a body in JSON, here YAML, or none (`null`); a PATCH is a merge patch."""
+    _send(world, client_of(world, user), method, path, body=_json(world, body))

@@ -1,0 +1,151 @@
+@profile:api-enforcement @component:control-plane @needs:own-control-plane
+Feature: Who owns a field, who may evict, and who asks
+  The API server records which client wrote a field, refuses evictions that a budget forbids, and knows for whom a request
+  is made. These scenarios run on a control plane that the run started.
+
+  @DRA-685
+  Scenario: Each manager has an entry of its own
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
+    When manager "one" applies to it: {metadata: {labels: {a: first}}}
+    And manager "two" applies to its status: {devices: [{driver: d.test, pool: p, device: d, data: {by: two}}]}
+    And its "metadata.annotations" is updated to {b: changed}
+    Then its "metadata.managedFields[manager=one][*].operation" reads [Apply]
+    And its "metadata.managedFields[manager=one][0].apiVersion" reads resource.k8s.io/v1
+    And its "metadata.managedFields[manager=one][0].fieldsType" reads FieldsV1
+    And its "metadata.managedFields[manager=one][0].fieldsV1" reads {"f:metadata": {"f:labels": {"f:a": {}}}}
+    And its "metadata.managedFields[manager=one][0].time" reads the present time
+    And its "metadata.managedFields[manager=one][0].subresource" reads null
+    And its "metadata.managedFields[manager=two][*].subresource" reads [status]
+    And its "metadata.managedFields[manager=two][0].operation" reads Apply
+    And its "metadata.managedFields[operation=Update][*].subresource" reads in any order [null, status]
+
+  @DRA-685
+  Scenario: An apply of nothing removes the entry of its manager
+    Given the manifest "claims/claim"
+    And it is created
+    When manager "one" applies to it: {metadata: {labels: {a: first}}}
+    And manager "one" applies to it: {}
+    Then its "metadata.managedFields[manager=one]" reads empty
+    And its "metadata.labels" reads null
+
+  @DRA-685
+  Scenario: A manager of an update loses a field that an apply takes by force
+    Given the manifest "claims/claim"
+    And "metadata.labels" is {a: first, b: first}
+    When it is created with the options "fieldManager=creator"
+    And manager "one" applies to it by force: {metadata: {labels: {a: second}}}
+    Then its "metadata.managedFields[manager=creator][0].operation" reads Update
+    And its "metadata.managedFields[manager=creator][0].fieldsV1" reads containing {"f:metadata": {"f:labels": {".": {}, "f:b": {}}}}
+    And its "metadata.managedFields[manager=one][0].fieldsV1" reads {"f:metadata": {"f:labels": {"f:a": {}}}}
+
+  @DRA-685
+  Scenario Outline: A client can reset managedFields with <what>
+    Given the manifest "claims/claim"
+    And it is created
+    When its "metadata.managedFields" is updated to <value>
+    Then the API server accepts it
+    And its "metadata.managedFields" reads null
+
+    Examples:
+      | what         | value |
+      | no entry     | []    |
+      | an empty one | [{}]  |
+
+  @DRA-686
+  Scenario: An eviction that a budget does not allow is refused
+    When a POST request is sent to "/apis/policy/v1/namespaces/$(namespace)/poddisruptionbudgets" with the body {metadata: {name: guard}, spec: {minAvailable: 1, selector: {matchLabels: {app: guarded}}}}
+    Then the API server accepts it
+    Given the manifest "claims/plain-pod"
+    And "metadata.labels" is {app: guarded}
+    And "spec.nodeName" is $(node:without-kubelet)
+    And it is created
+    And its status "status" is {phase: Running, conditions: [{type: Ready, status: "True"}]}
+    When a POST request is sent to "/api/v1/namespaces/$(namespace)/pods/subject/eviction" with the body {apiVersion: policy/v1, kind: Eviction, metadata: {name: subject}}
+    Then the API server refuses it with 429 TooManyRequests
+    And its stored "metadata.deletionTimestamp" reads null
+
+  @DRA-686
+  Scenario Outline: A pod <what> is evicted
+    When a POST request is sent to "/apis/policy/v1/namespaces/$(namespace)/poddisruptionbudgets" with the body {metadata: {name: guard}, spec: {minAvailable: 1, selector: {matchLabels: {app: guarded}}}}
+    Then the API server accepts it
+    Given the manifest "claims/plain-pod"
+    And "metadata.labels" is <labels>
+    And "spec.nodeName" is <node>
+    And it is created
+    And its status "status.phase" is <phase>
+    When a POST request is sent to "/api/v1/namespaces/$(namespace)/pods/subject/eviction" with the body {apiVersion: policy/v1, kind: Eviction, metadata: {name: subject}, deleteOptions: {gracePeriodSeconds: 0}}
+    Then the API server accepts it
+    And it is not stored
+
+    Examples:
+      | what                       | labels         | node                    | phase     |
+      | that is pending            | {app: guarded} | null                    | Pending   |
+      | that has failed            | {app: guarded} | $(node:without-kubelet) | Failed    |
+      | that no budget selects     | {app: other}   | $(node:without-kubelet) | Running   |
+
+  @DRA-686
+  Scenario: A dry run of an eviction deletes nothing
+    Given the manifest "claims/plain-pod"
+    And it is created
+    When a POST request is sent to "/api/v1/namespaces/$(namespace)/pods/subject/eviction?dryRun=All" with the body {apiVersion: policy/v1, kind: Eviction, metadata: {name: subject}}
+    Then the API server accepts it
+    And it is stored unchanged
+
+  @DRA-686
+  Scenario Outline: An eviction of <what> is refused
+    Given the manifest "claims/plain-pod"
+    And it is created
+    When a POST request is sent to "/api/v1/namespaces/$(namespace)/pods/<pod>/eviction" with the body <body>
+    Then the API server refuses it with <code>
+    And it is stored unchanged
+
+    Examples:
+      | what                     | pod     | body                                                             | code           |
+      | a pod that is missing    | missing | {apiVersion: policy/v1, kind: Eviction, metadata: {name: missing}} | 404 NotFound |
+      | a pod of another name    | subject | {apiVersion: policy/v1, kind: Eviction, metadata: {name: other}} | 400 BadRequest |
+
+  @DRA-666
+  Scenario Outline: A Binding <what> is refused
+    Given the manifest "claims/plain-pod"
+    And it is created
+    When a POST request is sent to "/api/v1/namespaces/$(namespace)/pods/<pod>/binding" with the body <body>
+    Then the API server refuses it with <code>
+    And it is stored unchanged
+
+    Examples:
+      | what                     | pod     | body                                                                                          | code           |
+      | of a pod that is missing | missing | {metadata: {name: missing}, target: {kind: Node, name: n}}                                    | 404 NotFound   |
+      | of another name          | subject | {metadata: {name: other}, target: {kind: Node, name: n}}                                      | 400 BadRequest |
+
+  @DRA-666
+  Scenario: A Binding in the collection of bindings binds the pod of its name
+    Given the manifest "claims/plain-pod"
+    And it is created
+    When a POST request is sent to "/api/v1/namespaces/$(namespace)/bindings" with the body {apiVersion: v1, kind: Binding, metadata: {name: subject}, target: {apiVersion: v1, kind: Node, name: $(node:without-kubelet)}}
+    Then the API server accepts it
+    And its stored "spec.nodeName" reads $(node:without-kubelet)
+
+  @DRA-687
+  Scenario: A user acts with the groups that it is impersonated with
+    Given user "driver" is a service account of a pod on node "n1"
+    And user "kubelet" is node "n1"
+    When user "kubelet" sends a POST request to "/apis/authentication.k8s.io/v1/selfsubjectreviews" with the body {apiVersion: authentication.k8s.io/v1, kind: SelfSubjectReview}
+    Then the response is a SelfSubjectReview with "status.userInfo.username" system:node:$(node:n1)
+    And the response is a SelfSubjectReview with "status.userInfo.groups" in any order [system:nodes, system:authenticated]
+    When user "driver" sends a POST request to "/apis/authentication.k8s.io/v1/selfsubjectreviews" with the body {apiVersion: authentication.k8s.io/v1, kind: SelfSubjectReview}
+    Then the response is a SelfSubjectReview with "status.userInfo.username" system:serviceaccount:$(namespace):driver
+    And the response is a SelfSubjectReview with "status.userInfo.groups" in any order [system:serviceaccounts, "system:serviceaccounts:$(namespace)", system:authenticated]
+    And the response is a SelfSubjectReview with "status.userInfo.extra" {authentication.kubernetes.io/node-name: [$(node:n1)]}
+
+  @DRA-687
+  Scenario: A user without permission may not impersonate, nor read claims
+    When user "nobody" sends a GET request to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims" with the body null
+    Then the API server refuses it with 403 Forbidden
+    When user "nobody" sends a GET request to "/version" with the body null
+    Then the API server accepts it
+    When user "nobody" sends a GET request to "/apis/resource.k8s.io/v1" with the body null
+    Then the response is a APIResourceList
+    When user "nobody" sends a GET request to "/metrics" with the body null
+    Then the API server refuses it with 403 Forbidden
