@@ -125,6 +125,18 @@ def allowed_in(kubernetes_version: str, overrides: Mapping[str, bool]) -> dict[s
         found.update(dict.fromkeys(unmet, False))
 
 
+def kept_in(kubernetes_version: str, overrides: Mapping[str, bool]) -> dict[str, bool]:
+    """Return those of the overrides that a component of another release keeps: `allowed_in`, but no alpha feature.
+
+    A release does not have to read what an alpha feature of another one has written. Kubernetes 1.36 with
+    GenericWorkload on, for example, uses a version of scheduling.k8s.io that 1.37 does not serve.
+    """
+    release = _release(kubernetes_version)
+    known = {**DRA_GATES[release], **PREREQUISITES[release]}
+    stable = {name: value for name, value in overrides.items() if name not in known or known[name].stage != "Alpha"}
+    return allowed_in(release, stable)
+
+
 def default_gates(kubernetes_version: str) -> dict[str, bool]:
     """Return the default DRA gates of a release; empty for a release that is not in the table."""
     try:

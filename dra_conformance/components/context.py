@@ -110,9 +110,18 @@ class RunContext(Protocol):
         ...
 
     def component_command(
-        self, program: str, component: str, gates: Mapping[str, bool], arguments: Mapping[str, str] | None = None
+        self,
+        program: str,
+        component: str,
+        gates: Mapping[str, bool],
+        arguments: Mapping[str, str] | None = None,
+        release: str = "",
     ) -> list[str]:
         """Return the command line of a Kubernetes program that runs as a component. Raises UsageError."""
+        ...
+
+    def program_of(self, program: str, release: str) -> str:
+        """Return the version of the program that runs as another release, and whether it emulates that release."""
         ...
 
     def node_programs(self) -> NodePrograms:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dra_api.client import KubeClient
 from dra_api.component import Component, Killable
+from dra_api.feature_gates import GATES, effective_gates, kept_in
 from dra_conformance.components import readiness, reference, start_check
 from dra_conformance.components.companions import CompanionPrograms
 from dra_conformance.components.context import RunContext, ScenarioContext
@@ -24,6 +25,16 @@ from dra_conformance.core.process import ManagedProcess
 from reference_impl.errors import ComponentError
 
 CONTROLLER = "compute-domain-controller"
+
+
+def _gates_of(release: str, overrides: Mapping[str, bool]) -> Mapping[str, bool]:
+    """Return all gates of another release, with those of later releases off; without a release the overrides.
+
+    A reference component has the features of all gates that it is not given.
+    """
+    if not release:
+        return overrides
+    return {**dict.fromkeys(GATES, False), **effective_gates(release, kept_in(release, overrides))}
 
 
 class ComponentManager:
@@ -88,6 +99,7 @@ class ComponentManager:
         flags: Sequence[str] = (),
         arguments: Mapping[str, str] | None = None,
         replica: str = "",
+        release: str = "",
     ) -> None:
         """Start one component as the run's option says.
 
@@ -95,13 +107,18 @@ class ComponentManager:
         `settings` add to those of the option, for reference components; `gates` add to the run's feature gates, for
         reference components and Kubernetes' programs; `flags` are for reference components (see `reference.build`)
         and take the place of `{flags}` in a command, until the scenario ends;
-        `arguments` are fields of DynamicResourcesArgs, for the reference scheduler and kube-scheduler.
+        `arguments` are fields of DynamicResourcesArgs, for the reference scheduler and kube-scheduler;
+        `release` is another Kubernetes release than that of the run ("1.36"), for reference components and Kubernetes'
+        programs: a reference component has the features of that release.
 
         Raises reference_impl.errors.ComponentError if a reference component refuses its options, and StartFailed for
         every other error of its start.
         """
         spec = self._specs[component]
-        self._run.log.emit(ComponentChanged(component=component, implementation=spec.kind, action="start"))
+        implementation = f"{spec.kind} {release}".rstrip()
+        if release and spec.is_kubernetes:
+            implementation = self._run.program_of(spec.kind, release)
+        self._run.log.emit(ComponentChanged(component=component, implementation=implementation, action="start"))
         if spec.kind == "reference":
             with reference.starting(component):
                 part = reference.build(
@@ -110,14 +127,14 @@ class ComponentManager:
                     self._run.clock,
                     revision=self._run.options.protocol,
                     settings={**spec.settings, **(settings or {})},
-                    gates={**self._run.options.gates(), **(gates or {})},
+                    gates=_gates_of(release, {**self._run.options.gates(), **(gates or {})}),
                     flags=flags,
                     arguments=arguments,
                 )
                 part.start()
             self._parts[component + replica] = part
         elif spec.kind == "exec" or spec.is_kubernetes:
-            self._start_process(component, spec, gates or {}, arguments or {}, flags, replica)
+            self._start_process(component, spec, gates or {}, arguments or {}, flags, replica, release)
 
     def _end(self, component: str, world: ScenarioContext) -> None:
         """Stop a component at the end of a scenario; a program that later scenarios can use continues to run."""
@@ -146,10 +163,11 @@ class ComponentManager:
         gates: Mapping[str, bool] | None = None,
         flags: Sequence[str] = (),
         arguments: Mapping[str, str] | None = None,
+        release: str = "",
     ) -> None:
         """Stop or kill a component and start it again."""
         self.kill(component)
-        self.start(component, settings=settings, gates=gates, flags=flags, arguments=arguments)
+        self.start(component, settings=settings, gates=gates, flags=flags, arguments=arguments, release=release)
 
     def kill(self, component: str) -> None:
         """Kill a component; a reference component in process is stopped, unless it makes a difference."""
@@ -207,6 +225,7 @@ class ComponentManager:
         arguments: Mapping[str, str],
         flags: Sequence[str] = (),
         replica: str = "",
+        release: str = "",
     ) -> None:
         instance = component + replica
         companions = self._run.options.companions_of(component)
@@ -232,7 +251,7 @@ class ComponentManager:
         isolation = self._run.isolation.with_folders(folder)
         ready = ""
         if spec.is_kubernetes:  # its flags have the kubeconfig
-            command = self._run.component_command(spec.kind, component, gates, arguments)
+            command = self._run.component_command(spec.kind, component, gates, arguments, release)
         else:
             env["KUBECONFIG"] = str(self._run.target_kubeconfig(component))
             values = {"kubeconfig": env["KUBECONFIG"], PORT: str(readiness.free_port())}

@@ -444,20 +444,36 @@ class Run:
         return self._running.connections.points
 
     def component_command(
-        self, program: str, component: str, gates: Mapping[str, bool], arguments: Mapping[str, str] | None = None
+        self,
+        program: str,
+        component: str,
+        gates: Mapping[str, bool],
+        arguments: Mapping[str, str] | None = None,
+        release: str = "",
     ) -> list[str]:
         """Return the command line of a Kubernetes program that runs as a component.
 
-        `gates` are added to the run's feature gates; `arguments` are fields of kube-scheduler's DynamicResourcesArgs.
+        `gates` are added to the run's feature gates; `arguments` are fields of kube-scheduler's DynamicResourcesArgs;
+        `release` is another release than that of the run ("1.36").
         Raises UsageError if the control plane does not consist of binaries.
         """
-        control_plane = self.control_plane
-        if not isinstance(control_plane, BinariesControlPlane):
-            raise UsageError(f"--{component} {program} needs --control-plane binaries")
+        control_plane = self._binaries(component, program)
         kubeconfig = self.target_kubeconfig(component, control_plane.component_kubeconfig(program))
-        words = control_plane.component_command(program, component, gates, kubeconfig=kubeconfig, arguments=arguments)
+        words = control_plane.component_command(
+            program, component, gates, kubeconfig=kubeconfig, arguments=arguments, release=release
+        )
         self.isolation.give(*kubeconfig.parent.iterdir())
         return words
+
+    def program_of(self, program: str, release: str) -> str:
+        """Return the version of the program that runs as another release, and whether it emulates that release."""
+        programs, emulated = self._binaries(program, program).programs_of(release)
+        return f"{program} {programs.version}{f' emulating {emulated}' if emulated else ''}"
+
+    def _binaries(self, component: str, program: str) -> BinariesControlPlane:
+        if not isinstance(self.control_plane, BinariesControlPlane):
+            raise UsageError(f"--{component} {program} needs --control-plane binaries")
+        return self.control_plane
 
     def node_programs(self) -> NodePrograms:
         """Return the programs of nodes with a real kubelet. Raises TargetUnreachable if any is missing."""

@@ -9,9 +9,9 @@ from dra_conformance.engine.world import World
 
 def require_own(world: World, component: str) -> None:
     """Raise Untestable for a component that the run can neither stop nor start."""
-    kind = world.components.spec(component).kind
-    if kind not in ("reference", "exec"):
-        raise Untestable(f"the {component} is {kind}; the run cannot stop it")
+    spec = world.components.spec(component)
+    if spec.kind not in ("reference", "exec") and not spec.is_kubernetes:
+        raise Untestable(f"the {component} is {spec.kind}; the run cannot stop it")
 
 
 @given("the {component:word} is stopped")

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dra_api.feature_gates import without
-from dra_api.releases import RELEASES
+from dra_api.releases import previous
 from dra_conformance.control_plane.base import API_SERVER, ETCD, ControlPlane, NotOurs
-from dra_conformance.core.errors import Untestable
+from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.core.events import ComponentChanged
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
@@ -35,7 +35,8 @@ class Switched:
     release: bool = False
 
 
-def _control_plane(world: World) -> ControlPlane:
+def control_plane(world: World) -> ControlPlane:
+    """Return the control plane of the run. Raises Untestable without one."""
     found = world.run.control_plane
     if found is None:
         raise Untestable("the run has no control plane")
@@ -44,7 +45,7 @@ def _control_plane(world: World) -> ControlPlane:
 
 def kill(world: World, program: str) -> None:
     """Kill a program of the control plane. Raises Untestable if the run does not own it."""
-    plane = _control_plane(world)
+    plane = control_plane(world)
     world.log.emit(ComponentChanged(component="control-plane", implementation=program, action="kill"))
     try:
         plane.kill(program)
@@ -54,7 +55,7 @@ def kill(world: World, program: str) -> None:
 
 def restart(world: World, program: str) -> None:
     """Start a program again after `kill`; returns once the API server serves."""
-    _control_plane(world).restart(program)
+    control_plane(world).restart(program)
     world.log.emit(ComponentChanged(component="control-plane", implementation=program, action="restart"))
 
 
@@ -70,7 +71,7 @@ def _(world: World, program: str) -> None:
 def _(world: World, gate: str, state: str) -> None:
     """Restart the API server on its data with a gate `off`, and the gates that need it, or `on` as it was before."""
     world.settle()
-    plane, switched = _control_plane(world), world.state(Switched)
+    plane, switched = control_plane(world), world.state(Switched)
     overrides = world.run.options.gates()
 
     def restart_with(gates: Mapping[str, bool]) -> None:
@@ -93,12 +94,23 @@ def _(world: World, gate: str, state: str) -> None:
 @when("the API server is restarted as the {which:word} release")
 def _(world: World, which: str) -> None:
     """Restart the API server on its data as the `previous` minor release, or as its `own`, that of the run."""
-    plane = _control_plane(world)
-    major, minor = plane.version().removeprefix("v").split(".")[:2]
-    previous = f"{major}.{int(minor) - 1}"
-    if which == "previous" and previous not in RELEASES:
-        raise Untestable(f"the suite does not support Kubernetes {previous}")
-    _restart_as(world, previous if which == "previous" else "")
+    _restart_as(world, release_called(world, which))
+
+
+def release_called(world: World, which: str) -> str:
+    """Return the `previous` minor release of the control plane ("1.36"), or "" for its `own`, that of the run.
+
+    Raises Untestable if the suite does not cover the previous one.
+    """
+    if which == "own":
+        return ""
+    if which != "previous":
+        raise SpecificationError(f"a release is own or previous, not {which}")
+    version = control_plane(world).version()
+    found = previous(version)
+    if found is None:
+        raise Untestable(f"the suite does not support the release before Kubernetes {version}")
+    return found
 
 
 @when("the API server is restarted with only v1 of resource.k8s.io")
@@ -109,7 +121,7 @@ def _(world: World) -> None:
 
 def _restart_as(world: World, release: str, runtime_config: Mapping[str, bool] | None = None) -> None:
     world.settle()
-    plane, switched = _control_plane(world), world.state(Switched)
+    plane, switched = control_plane(world), world.state(Switched)
 
     def restart_as(name: str, config: Mapping[str, bool] | None = None) -> None:
         plane.restart_as(name, config)

@@ -1,4 +1,4 @@
-"""The scheduler's configuration: settings of the reference, feature gates, and fields of DynamicResourcesArgs.
+"""The scheduler's configuration: settings of the reference, feature gates, release, fields of DynamicResourcesArgs.
 
 Each of these steps restarts the scheduler with everything that the scenario has configured so far.
 """
@@ -18,12 +18,16 @@ from reference_impl.errors import ComponentError
 
 @dataclass
 class Configuration:
-    """The configuration of a scenario, and the scheduler's error if it refuses to start with it."""
+    """The configuration of a scenario, and the scheduler's error if it refuses to start with it.
+
+    `release` is another Kubernetes release than that of the run ("1.36").
+    """
 
     settings: dict[str, str] = field(default_factory=dict)
     gates: dict[str, bool] = field(default_factory=dict)
     arguments: dict[str, str] = field(default_factory=dict)
     flags: list[str] = field(default_factory=list)
+    release: str = ""
     refusal: str | None = None
 
     @property
@@ -50,6 +54,7 @@ def restart(world: World) -> None:
         flags=[*configuration.flags, *([f"--feature-gates={gates}"] if gates else [])],
         arguments=configuration.arguments,
         gates=configuration.gates,
+        release=configuration.release,
     )
 
 

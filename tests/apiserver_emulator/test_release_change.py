@@ -9,7 +9,7 @@ import pytest
 from apiserver_emulator.emulator import ApiServerEmulator
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import RealClock
-from dra_api.feature_gates import allowed_in
+from dra_api.feature_gates import allowed_in, kept_in
 from dra_api.objects import DEVICE_TAINT_RULES, RESOURCE_SLICES, Obj
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 
@@ -85,6 +85,12 @@ def test_gates_that_need_one_that_is_off_in_a_release_are_off() -> None:
     assert allowed_in("1.35", {"DRADeviceTaintRules": True}) == {"DRADeviceTaintRules": False}
     both = {"DRADeviceTaintRules": True, "DRADeviceTaints": True}
     assert allowed_in("1.35", both) == both
+
+
+def test_alpha_features_of_another_release_are_left_out() -> None:
+    overrides = {"GenericWorkload": True, "DRAWorkloadResourceClaims": True, "DRADeviceTaints": False}
+    assert kept_in("1.37", overrides) == {**overrides, "DRADeviceTaintRules": False}
+    assert kept_in("1.36", overrides) == {"DRADeviceTaints": False}
 
 
 def test_the_embedded_control_plane_comes_back_as_its_own_release(tmp_path: Path) -> None:

@@ -90,6 +90,16 @@ def test_what_an_envtest_archive_lacks_is_taken_from_further_down(
     assert found["kube-scheduler"].parent == cache
 
 
+def test_a_checkout_has_older_releases_in_folders(pretend: Pretend, home: dict[str, str], tmp_path: Path) -> None:
+    built = tmp_path / "nowhere" / "verification" / "bin"
+    all_of(pretend, built, "v1.37.2")
+    older = all_of(pretend, built / "kubernetes-v1.36.3", "v1.36.3")
+    all_of(pretend, built / "nvidia-v1.35.4", "v1.35.4")
+    assert find(Wanted("1.36"), environ=home)["kube-scheduler"] == older / "kube-scheduler"
+    with pytest.raises(ProgramsMissing):
+        find(Wanted("1.35"), environ=home)
+
+
 def test_a_scheduler_of_another_patch_release_does_not_count(
     pretend: Pretend, home: dict[str, str], tmp_path: Path
 ) -> None:

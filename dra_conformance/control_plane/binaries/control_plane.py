@@ -23,7 +23,7 @@ import yaml
 from dra_api.certificate_authority import Authority, signing_key
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import RealClock
-from dra_api.feature_gates import allowed_in, known_gates
+from dra_api.feature_gates import allowed_in, kept_in, known_gates
 from dra_api.objects import SERVICE_ACCOUNTS
 from dra_api.private_file import write_private
 from dra_api.releases import DEFAULT_RELEASE
@@ -88,6 +88,7 @@ class BinariesControlPlane:
         self._runtime_config = dict(runtime_config or {})
         self._environ = environ
         self._programs: Programs | None = None
+        self._releases: dict[str, tuple[Programs, str]] = {}
         self._gates: dict[str, bool] | None = None
         self._authority: Authority | None = None
         self._layout: flags.Layout | None = None
@@ -232,19 +233,28 @@ class BinariesControlPlane:
         Its program is in one of the searched folders; without one, that of the run emulates the release
         (`--emulated-version`).
         """
-        other, emulated = self.programs, ""
-        if release:
-            try:
-                # The folder of --bin-dir has one release.
-                other = find(Wanted(release), environ=self._environ)
-            except ProgramsMissing:
-                emulated = release
+        other, emulated = self.programs_of(release)
         gates = allowed_in(release or other.version, self._overrides)
         served = {**self._runtime_config, **(runtime_config or {})}
         self._processes[API_SERVER].kill()
         command = flags.api_server(self._laid_out(), gates, served, audit=self._audit, emulated=emulated)
         self._launch(API_SERVER, command, program=other[API_SERVER])
         self._wait_ready()
+
+    def programs_of(self, release: str) -> tuple[Programs, str]:
+        """Return the programs of another release ("1.36"), and the release that they have to emulate.
+
+        Without programs of that release in the searched folders, those of the run emulate it. An empty `release` is
+        that of the run. Raises ProgramsMissing if the run has no programs.
+        """
+        if release not in self._releases:
+            found = self.programs, release
+            if release:
+                with contextlib.suppress(ProgramsMissing):
+                    # The folder of --bin-dir has one release.
+                    found = find(Wanted(release), environ=self._environ), ""
+            self._releases[release] = found
+        return self._releases[release]
 
     # -- users -----------------------------------------------------------------------------------------------
 
@@ -285,14 +295,19 @@ class BinariesControlPlane:
         *,
         kubeconfig: Path | None = None,
         arguments: Mapping[str, str] | None = None,
+        release: str = "",
     ) -> list[str]:
         """Return the command line of a program for a component: kube-scheduler, or one controller.
 
         `gates` are additional gates of this program. `kubeconfig` selects the connection; None: directly, with its own
         identity. `arguments` are fields of kube-scheduler's DynamicResourcesArgs; they have no flags and need a file,
-        which is written beside the kubeconfig.
+        which is written beside the kubeconfig. `release` is another release ("1.36"), see `programs_of`; gates that it
+        lacks or has as alpha are left out.
         """
+        programs, emulated = self.programs_of(release)
         chosen = {**self._overrides, **(gates or {})}
+        if release:
+            chosen = kept_in(release, chosen)
         kubeconfig = kubeconfig or self.component_kubeconfig(program)
         if program == SCHEDULER:
             words = flags.scheduler(kubeconfig, chosen)
@@ -303,7 +318,7 @@ class BinariesControlPlane:
                 words = [f"--config={file}", *(word for word in words if not word.startswith("--kube"))]
         else:
             words = flags.controllers(kubeconfig, chosen, run=[flags.COMPONENT_CONTROLLERS[component]])
-        return [str(self.programs[program]), *words]
+        return [str(programs[program]), *flags.emulated_release(emulated), *words]
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

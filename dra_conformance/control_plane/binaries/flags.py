@@ -66,6 +66,11 @@ def gates(values: Mapping[str, bool]) -> list[str]:
     return [f"--feature-gates={joined}"] if joined else []
 
 
+def emulated_release(release: str) -> list[str]:
+    """Return the flag of Kubernetes' programs that lets them emulate an older release ("1.36"), or nothing."""
+    return [f"--emulated-version=kube={release}"] if release else []
+
+
 def served_versions(feature_gates: Mapping[str, bool], runtime_config: Mapping[str, bool]) -> dict[str, bool]:
     """Return kube-apiserver's runtime-config: every version of resource.k8s.io, and the API groups of gates."""
     gated = {version: True for gate, version in VERSIONS_OF_GATES.items() if feature_gates.get(gate, False)}
@@ -149,7 +154,7 @@ def api_server(
         f"--service-account-key-file={layout.file('sa.key')}",
         "--runtime-config=" + ",".join(f"{name}={str(on).lower()}" for name, on in served.items()),
         *audited,
-        *([f"--emulated-version=kube={emulated}"] if emulated else []),
+        *emulated_release(emulated),
         *gates(feature_gates),
     ]
 

@@ -1,7 +1,7 @@
 """Finds the programs of a real control plane and their release.
 
 Searched in this order: the folder of `--bin-dir`, KUBEBUILDER_ASSETS, the cache of setup-envtest, the project's own
-cache, `verification/bin` of a checkout. kube-apiserver decides the release;
+cache, `verification/bin` of a checkout with its folders of older releases. kube-apiserver decides the release;
 kube-controller-manager and kube-scheduler must have the same one, but may be in a later folder (envtest's archives
 contain neither). Read-only.
 """
@@ -95,7 +95,8 @@ def folders(bin_dir: str = "", environ: Mapping[str, str] | None = None) -> list
         found.append(("KUBEBUILDER_ASSETS", Path(assets_dir)))
     found += [("setup-envtest", folder) for folder in _releases(envtest_folder(env))]
     found += [("cache", folder) for folder in _releases(cache_folder(env))]
-    found.append(("verification/bin", assets.features().parent / "verification" / "bin"))
+    built = assets.features().parent / "verification" / "bin"
+    found += [("verification/bin", folder) for folder in (built, *_releases(built, prefix="kubernetes-"))]
     return [(source, folder.absolute()) for source, folder in found]
 
 
@@ -164,14 +165,14 @@ def _each(name: str, places: Sequence[tuple[str, Path]]) -> Iterator[tuple[str, 
             yield source, path
 
 
-def _releases(folder: Path) -> list[Path]:
-    """Return sub-folders named by a release (`v1.36.2`, `1.36.0-linux-amd64`), the newest first."""
+def _releases(folder: Path, *, prefix: str = "") -> list[Path]:
+    """Return sub-folders named by a release (`v1.36.2`, `1.36.0-linux-amd64`) after `prefix`, the newest first."""
     if not folder.is_dir():
         return []
     found = [
         (tuple(int(part) for part in match.groups()), path)
         for path in folder.iterdir()
-        if (match := _VERSION.match(path.name))
+        if path.name.startswith(prefix) and (match := _VERSION.match(path.name.removeprefix(prefix)))
     ]
     return [path for _, path in sorted(found, reverse=True)]
 

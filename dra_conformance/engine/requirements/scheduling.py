@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from dra_api.feature_gates import known_gates
+from dra_api.releases import previous
 from dra_conformance.core.component_spec import FLAGS
 from dra_conformance.core.features import Scenario
 from dra_conformance.engine.requirements.registry import Unmet, not_applicable, requirement, untestable
@@ -166,3 +167,26 @@ def _restartable(target: Target, component: str, what: str) -> Unmet | None:
     if kind in ("reference", "exec", "none"):
         return None
     return untestable(f"restarts the {what}; the run cannot stop this one ({kind})")
+
+
+@requirement
+def scheduler_releases(scenario: Scenario, target: Target) -> Unmet | None:
+    """A scheduler that the run can start as the previous Kubernetes release."""
+    return _of_releases(target, "scheduler", "scheduler")
+
+
+@requirement
+def claim_controller_releases(scenario: Scenario, target: Target) -> Unmet | None:
+    """A claim controller that the run can start as the previous Kubernetes release."""
+    return _of_releases(target, "claim-controller", "claim controller")
+
+
+def _of_releases(target: Target, component: str, what: str) -> Unmet | None:
+    spec = target.components[component]
+    if spec.kind in ("exec", "none"):
+        return not_applicable(f"the {what} ({spec}) is no program of Kubernetes and has no release of it")
+    if previous(str(target.kubernetes_version)) is None:
+        return not_applicable(f"the suite does not cover the release before Kubernetes {target.kubernetes_version}")
+    if spec.kind == "reference" or spec.is_kubernetes:
+        return None
+    return untestable(f"the run cannot replace the {what} ({spec}) by one of another release")
