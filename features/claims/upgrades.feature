@@ -4,7 +4,7 @@ Feature: A claim controller of another release, or with another feature gate, ta
   upgrade, a downgrade or a change of a feature gate continues with them. The API server is not changed. Without
   programs of the previous release, kube-controller-manager emulates it (--emulated-version).
 
-  @DRA-685 @needs:claim-controller-releases @since:1.35
+  @DRA-685 @needs:claim-controller-releases @since:1.36
   Scenario: Claims and reservations stay over an upgrade and a downgrade of the claim controller
     Given the claim-controller is restarted as the previous release
     And node "n1" with 2 devices
@@ -29,7 +29,7 @@ Feature: A claim controller of another release, or with another feature gate, ta
     And claim "mine" is reserved for exactly the pods "serve"
     And claim "generated" stays reserved for exactly the pods "train"
 
-  @DRA-686 @needs:claim-controller-releases @since:1.35
+  @DRA-686 @needs:claim-controller-releases @since:1.36
   Scenario Outline: Claims of pods that ended under the <former> release, or under none, are released by the <later> one
     Given the claim-controller is restarted as the <former> release
     And node "n1" with 4 devices
