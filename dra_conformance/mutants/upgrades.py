@@ -223,7 +223,7 @@ def _knows_own_claims_only(patch: Patch) -> None:
     def still(original: Callable[..., bool]) -> Callable[..., bool]:
         def is_still_there(self: Any, pod: Obj, claim_name: str) -> bool:
             claim = self.claims.get(claim_name, meta(pod)["namespace"])
-            return claim is not None and uid_of(claim) in self.__dict__.get("_own", ())
+            return claim is not None and bool(uid_of(claim) in self.__dict__.get("_own", ()))
 
         return is_still_there
 
