@@ -63,19 +63,19 @@ def _features(view: Any) -> Any:
     return view._pools._features
 
 
-@mutant("devices-from-before-are-free", rule="DRA-680")
+@mutant("devices-from-before-are-free", rule="DRA-690")
 def _(patch: Patch) -> None:
     """Devices of claims that another scheduler has allocated are not in use."""
     _inherited(patch, lambda view, claim, allocation: _nothing(allocation))
 
 
-@mutant("pods-from-before-not-scheduled", rule="DRA-680")
+@mutant("pods-from-before-not-scheduled", rule="DRA-690")
 def _(patch: Patch) -> None:
     """Pods that another scheduler had no room for are not tried."""
     _ignores_waiting(patch)
 
 
-@mutant("devices-from-before-stay-in-use", rule="DRA-680")
+@mutant("devices-from-before-stay-in-use", rule="DRA-690")
 def _(patch: Patch) -> None:
     """Devices of claims that another scheduler has allocated are never free."""
     _never_free(patch)
@@ -109,13 +109,13 @@ def _never_free(patch: Patch) -> None:
     patch.wrap(f"{_VIEW}.on_claim", make)
 
 
-@mutant("shares-from-before-take-no-capacity", rule="DRA-681")
+@mutant("shares-from-before-take-no-capacity", rule="DRA-691")
 def _(patch: Patch) -> None:
     """Shares of devices that another scheduler has allocated consume nothing."""
     _inherited(patch, lambda view, claim, allocation: _results(allocation, _without_capacity))
 
 
-@mutant("partitions-from-before-take-no-counters", rule="DRA-681")
+@mutant("partitions-from-before-take-no-counters", rule="DRA-691")
 def _(patch: Patch) -> None:
     """Partitions that another scheduler has allocated consume no counters."""
     _inherited(
@@ -124,7 +124,7 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("devices-of-extended-resources-from-before-are-free", rule="DRA-682")
+@mutant("devices-of-extended-resources-from-before-are-free", rule="DRA-692")
 def _(patch: Patch) -> None:
     """Devices of pods for which another scheduler has created the claim are not in use."""
 
@@ -134,13 +134,13 @@ def _(patch: Patch) -> None:
     _inherited(patch, counted)
 
 
-@mutant("pods-with-extended-resources-from-before-not-scheduled", rule="DRA-682")
+@mutant("pods-with-extended-resources-from-before-not-scheduled", rule="DRA-692")
 def _(patch: Patch) -> None:
     """Pods that request extended resources and wait since before are not tried."""
     _ignores_waiting(patch)
 
 
-@mutant("shared-devices-free-while-disabled", rule="DRA-683")
+@mutant("shared-devices-free-while-disabled", rule="DRA-693")
 def _(patch: Patch) -> None:
     """A scheduler without consumable capacity does not count devices that are allocated as shares."""
 
@@ -152,7 +152,7 @@ def _(patch: Patch) -> None:
     _inherited(patch, counted)
 
 
-@mutant("extended-resources-while-disabled", rule="DRA-683")
+@mutant("extended-resources-while-disabled", rule="DRA-693")
 def _(patch: Patch) -> None:
     """A scheduler without extended resources creates claims for them."""
 
@@ -162,19 +162,19 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.scheduler.options:features_of", make)
 
 
-@mutant("groups-while-disabled", rule="DRA-688", **_GROUPS)
+@mutant("groups-while-disabled", rule="DRA-698", **_GROUPS)
 def _(patch: Patch) -> None:
     """A scheduler without compatibility groups allocates devices that have them."""
     patch.replace("reference_impl.scheduler.allocator.pools:counts", lambda item, features: True)
 
 
-@mutant("pods-of-groups-not-scheduled-when-enabled-again", rule="DRA-688", **_GROUPS)
+@mutant("pods-of-groups-not-scheduled-when-enabled-again", rule="DRA-698", **_GROUPS)
 def _(patch: Patch) -> None:
     """Pods that waited for compatibility groups while these were off are not tried when they are on."""
     _ignores_waiting(patch)
 
 
-@mutant("capacity-free-when-enabled-again", rule="DRA-683b")
+@mutant("capacity-free-when-enabled-again", rule="DRA-693b")
 def _(patch: Patch) -> None:
     """A scheduler with all features does not count the capacity that was consumed before it started."""
 
@@ -186,19 +186,19 @@ def _(patch: Patch) -> None:
     _inherited(patch, counted)
 
 
-@mutant("pods-not-scheduled-when-enabled-again", rule="DRA-684")
+@mutant("pods-not-scheduled-when-enabled-again", rule="DRA-694")
 def _(patch: Patch) -> None:
     """Pods that waited for a feature while it was off are not tried when it is on."""
     _ignores_waiting(patch)
 
 
-@mutant("devices-stay-in-use-when-enabled-again", rule="DRA-684")
+@mutant("devices-stay-in-use-when-enabled-again", rule="DRA-694")
 def _(patch: Patch) -> None:
     """What was allocated before the feature was switched off is never free again."""
     _never_free(patch)
 
 
-@mutant("claims-from-before-unknown", rule="DRA-685")
+@mutant("claims-from-before-unknown", rule="DRA-695")
 def _(patch: Patch) -> None:
     """Claims that another controller has created are created again."""
     _knows_own_claims_only(patch)
@@ -232,7 +232,7 @@ def _knows_own_claims_only(patch: Patch) -> None:
     patch.wrap(f"{_CONTROLLER}.is_still_there", still)
 
 
-@mutant("reservations-from-before-removed", rule="DRA-685")
+@mutant("reservations-from-before-removed", rule="DRA-695")
 def _(patch: Patch) -> None:
     """Reservations that were written before the controller started are removed."""
 
@@ -253,7 +253,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_CONTROLLER}.is_valid_consumer", valid)
 
 
-@mutant("claims-from-before-not-released", rule="DRA-686")
+@mutant("claims-from-before-not-released", rule="DRA-696")
 def _(patch: Patch) -> None:
     """Claims whose users ended before the controller started stay as they are."""
 
@@ -263,7 +263,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_CONTROLLER}._on_claim", make)
 
 
-@mutant("claims-of-finished-pods-from-before-not-deleted", rule="DRA-686")
+@mutant("claims-of-finished-pods-from-before-not-deleted", rule="DRA-696")
 def _(patch: Patch) -> None:
     """A claim that another controller has created for a pod is not deleted when the pod has finished."""
 
@@ -282,7 +282,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_CONTROLLER}.should_delete", ends)
 
 
-@mutant("reservation-of-group-removed-while-disabled", rule="DRA-687", **ON)
+@mutant("reservation-of-group-removed-while-disabled", rule="DRA-697", **ON)
 def _(patch: Patch) -> None:
     """While claims of PodGroups are off, their reservations count as those of objects that are gone."""
 
@@ -294,7 +294,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_CONTROLLER}.is_valid_consumer", make)
 
 
-@mutant("claims-for-pods-of-groups-while-disabled", rule="DRA-687", **ON)
+@mutant("claims-for-pods-of-groups-while-disabled", rule="DRA-697", **ON)
 def _(patch: Patch) -> None:
     """While claims of PodGroups are off, their pods get claims of their own, as in 1.36."""
 
@@ -309,7 +309,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_CONTROLLER}.sync_pod", make)
 
 
-@mutant("claim-of-group-from-before-unknown", rule="DRA-687", **ON)
+@mutant("claim-of-group-from-before-unknown", rule="DRA-697", **ON)
 def _(patch: Patch) -> None:
     """The claim of a PodGroup is created again when such claims are on again."""
     _knows_own_claims_only(patch)

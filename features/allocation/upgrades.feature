@@ -4,7 +4,7 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
   downgrade or a change of a feature gate continues with them. The API server is not changed: a scheduler may be one
   minor release older. Without programs of the previous release, kube-scheduler emulates it (--emulated-version).
 
-  @DRA-680 @needs:scheduler-releases @since:1.36
+  @DRA-690 @needs:scheduler-releases @since:1.36
   Scenario: Devices stay in use, and pods are scheduled, over an upgrade and a downgrade of the scheduler
     Given the scheduler is restarted as the previous release
     And node "n1" with 2 devices
@@ -40,7 +40,7 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
     And every bound pod has its devices
     And every allocation is valid, and no device is allocated twice
 
-  @DRA-680 @needs:scheduler-releases @since:1.36
+  @DRA-690 @needs:scheduler-releases @since:1.36
   Scenario: A pod that waits under one release of the scheduler is scheduled by another
     Given the scheduler is restarted as the previous release
     And node "n1" with 2 devices
@@ -64,7 +64,7 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
     Then pod "three" is bound to "n1"
     And claim "third" is reserved for exactly the pods "three"
 
-  @DRA-681 @needs:scheduler-releases @since:1.37 @gate:DRAPartitionableDevices
+  @DRA-691 @needs:scheduler-releases @since:1.37 @gate:DRAPartitionableDevices
   Scenario: Partitions stay in use over an upgrade and a downgrade of the scheduler
     Given the scheduler is restarted as the previous release
     And node "n1"
@@ -91,7 +91,7 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
     And every bound pod has its devices
     And every allocation is valid, and no device is allocated twice
 
-  @DRA-681 @needs:scheduler-releases @since:1.37 @gate:DRAConsumableCapacity
+  @DRA-691 @needs:scheduler-releases @since:1.37 @gate:DRAConsumableCapacity
   Scenario: Shares of devices stay in use over an upgrade and a downgrade of the scheduler
     Given the scheduler is restarted as the previous release
     And node "n1"
@@ -123,7 +123,7 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
     Then pod "third" is bound to "n1"
     And every bound pod has its devices
 
-  @DRA-682 @needs:scheduler-releases @since:1.37 @gate:DRAExtendedResource
+  @DRA-692 @needs:scheduler-releases @since:1.37 @gate:DRAExtendedResource
   Scenario Outline: Claims for <which> extended resources stay over an upgrade and a downgrade of the scheduler
     Given the scheduler is restarted as the previous release
     And node "n1" with 3 devices
@@ -157,7 +157,7 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
       | explicit | $(suffix).dra.test/gpu                                 |
       | implicit | deviceclass.resource.kubernetes.io/$(class:accelerator) |
 
-  @DRA-683 @DRA-683b @DRA-684 @needs:scheduler-gates @since:1.36 @gate:DRAConsumableCapacity
+  @DRA-693 @DRA-693b @DRA-694 @needs:scheduler-gates @since:1.36 @gate:DRAConsumableCapacity
   Scenario: Shares of devices while consumable capacity is switched off and on again
     Given node "n1"
     And a ResourceSlice "nic" with:
@@ -175,25 +175,25 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
     And a ResourceClaim "whole" for 1 of "nic"
     And a pod "first" using claim "one"
     And a pod "second" using claim "two"
-    Then pod "first" is bound to "n1" [DRA-683]
-    And pod "second" is bound to "n1" [DRA-683]
+    Then pod "first" is bound to "n1" [DRA-693]
+    And pod "second" is bound to "n1" [DRA-693]
     When the scheduler is restarted with feature gate "DRAConsumableCapacity" off
     And a pod "third" using claim "plain" is created
-    Then claim "plain" is allocated the devices "other" [DRA-683]
+    Then claim "plain" is allocated the devices "other" [DRA-693]
     When a pod "fourth" using claim "whole" is created
-    Then claim "whole" stays unallocated [DRA-683]
-    And every bound pod has its devices [DRA-683]
+    Then claim "whole" stays unallocated [DRA-693]
+    And every bound pod has its devices [DRA-693]
     When the scheduler is restarted with feature gate "DRAConsumableCapacity" on
-    Then claim "whole" stays unallocated [DRA-683b]
+    Then claim "whole" stays unallocated [DRA-693b]
     When a pod "fifth" using claim "three" is created
-    Then claim "three" stays unallocated [DRA-683b]
-    And the shares of claims "one, two" have distinct ids [DRA-683]
-    And request "gpu" of claim "one" takes {bandwidth: 4} [DRA-683]
+    Then claim "three" stays unallocated [DRA-693b]
+    And the shares of claims "one, two" have distinct ids [DRA-693]
+    And request "gpu" of claim "one" takes {bandwidth: 4} [DRA-693]
     When pod "first" is force-deleted
-    Then pod "fifth" is bound to "n1" [DRA-684]
-    And every bound pod has its devices [DRA-683]
+    Then pod "fifth" is bound to "n1" [DRA-694]
+    And every bound pod has its devices [DRA-693]
 
-  @DRA-683 @DRA-683b @DRA-684 @needs:scheduler-gates @since:1.36 @gate:DRAPartitionableDevices
+  @DRA-693 @DRA-693b @DRA-694 @needs:scheduler-gates @since:1.36 @gate:DRAPartitionableDevices
   Scenario: Partitions while partitionable devices are switched off and on again
     Given node "n1"
     And the objects of the manifest "allocation/memory_of_a_board"
@@ -204,25 +204,25 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
     And a ResourceClaim "plain" for 1 of "accelerator" selecting 'device.attributes["$(sim)"].memory == 0'
     And a pod "one" using claim "a"
     And a pod "four" using claim "large"
-    Then pod "one" is bound to "n1" [DRA-683]
-    And pod "four" is bound to "n1" [DRA-683]
+    Then pod "one" is bound to "n1" [DRA-693]
+    And pod "four" is bound to "n1" [DRA-693]
     When the scheduler is restarted with feature gate "DRAPartitionableDevices" off
     And a pod "two" using claim "b" is created
     And a pod "zero" using claim "plain" is created
-    Then pod "zero" is bound to "n1" [DRA-683]
-    And claim "b" stays unallocated [DRA-683]
-    And claim "large" is allocated the devices "board-4" [DRA-683]
-    And every bound pod has its devices [DRA-683]
+    Then pod "zero" is bound to "n1" [DRA-693]
+    And claim "b" stays unallocated [DRA-693]
+    And claim "large" is allocated the devices "board-4" [DRA-693]
+    And every bound pod has its devices [DRA-693]
     When the scheduler is restarted with feature gate "DRAPartitionableDevices" on
-    Then pod "two" is bound to "n1" [DRA-684]
+    Then pod "two" is bound to "n1" [DRA-694]
     When a pod "three" using claim "c" is created
-    Then claim "c" stays unallocated [DRA-683b]
-    And claim "large" is allocated the devices "board-4" [DRA-683]
+    Then claim "c" stays unallocated [DRA-693b]
+    And claim "large" is allocated the devices "board-4" [DRA-693]
     When pod "one" is force-deleted
-    Then pod "three" is bound to "n1" [DRA-684]
-    And every bound pod has its devices [DRA-683]
+    Then pod "three" is bound to "n1" [DRA-694]
+    And every bound pod has its devices [DRA-693]
 
-  @DRA-688 @needs:scheduler-gates @since:1.37 @gate:DRADeviceCompatibilityGroups @gate:DRAPartitionableDevices
+  @DRA-698 @needs:scheduler-gates @since:1.37 @gate:DRADeviceCompatibilityGroups @gate:DRAPartitionableDevices
   Scenario: Devices of a group while compatibility groups are switched off and on again
     Given node "n1"
     And a ResourceSlice "sets" with:
@@ -254,26 +254,26 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
     And every bound pod has its devices
     And every allocation is valid, and no device is allocated twice
 
-  @DRA-683 @DRA-683b @DRA-684 @needs:scheduler-gates @since:1.36 @gate:DRAExtendedResource
+  @DRA-693 @DRA-693b @DRA-694 @needs:scheduler-gates @since:1.36 @gate:DRAExtendedResource
   Scenario: Claims for extended resources while these are switched off and on again
     Given node "n1" with 4 devices
     And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "survivor" requesting {$(suffix).dra.test/gpu: 1}
-    Then pod "survivor" is bound to "n1" [DRA-683]
+    Then pod "survivor" is bound to "n1" [DRA-693]
     Given a pod "leaves" requesting {$(suffix).dra.test/gpu: 1}
-    Then pod "leaves" is bound to "n1" [DRA-683]
+    Then pod "leaves" is bound to "n1" [DRA-693]
     When the scheduler is restarted with feature gate "DRAExtendedResource" off
     And a pod "probe" requesting {$(suffix).dra.test/gpu: 1} is created
-    Then pod "probe" stays unbound [DRA-683]
-    And pod "probe" has no claim [DRA-683]
-    And pod "survivor" keeps one claim [DRA-683]
-    And the extended resource claim of pod "survivor" is allocated the devices "dev-0" [DRA-683]
+    Then pod "probe" stays unbound [DRA-693]
+    And pod "probe" has no claim [DRA-693]
+    And pod "survivor" keeps one claim [DRA-693]
+    And the extended resource claim of pod "survivor" is allocated the devices "dev-0" [DRA-693]
     When pod "leaves" is force-deleted
     And the scheduler is restarted with feature gate "DRAExtendedResource" on
-    Then pod "probe" is bound to "n1" [DRA-684]
-    And the status of pod "probe" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-684]
-    And the extended resource claim of pod "survivor" is allocated the devices "dev-0" [DRA-683]
-    And the status of pod "survivor" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-683]
+    Then pod "probe" is bound to "n1" [DRA-694]
+    And the status of pod "probe" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-694]
+    And the extended resource claim of pod "survivor" is allocated the devices "dev-0" [DRA-693]
+    And the status of pod "survivor" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-693]
     When a pod "large" requesting {$(suffix).dra.test/gpu: 3} is created
-    Then pod "large" stays unbound [DRA-683b]
-    And every allocation is valid, and no device is allocated twice [DRA-683b]
+    Then pod "large" stays unbound [DRA-693b]
+    And every allocation is valid, and no device is allocated twice [DRA-693b]

@@ -4,7 +4,7 @@ Feature: A claim controller of another release, or with another feature gate, ta
   upgrade, a downgrade or a change of a feature gate continues with them. The API server is not changed. Without
   programs of the previous release, kube-controller-manager emulates it (--emulated-version).
 
-  @DRA-685 @needs:claim-controller-releases @since:1.36
+  @DRA-695 @needs:claim-controller-releases @since:1.36
   Scenario: Claims and reservations stay over an upgrade and a downgrade of the claim controller
     Given the claim-controller is restarted as the previous release
     And node "n1" with 2 devices
@@ -29,7 +29,7 @@ Feature: A claim controller of another release, or with another feature gate, ta
     And claim "mine" is reserved for exactly the pods "serve"
     And claim "generated" stays reserved for exactly the pods "train"
 
-  @DRA-686 @needs:claim-controller-releases @since:1.36
+  @DRA-696 @needs:claim-controller-releases @since:1.36
   Scenario Outline: Claims of pods that ended under the <former> release, or under none, are released by the <later> one
     Given the claim-controller is restarted as the <former> release
     And node "n1" with 4 devices
@@ -66,7 +66,7 @@ Feature: A claim controller of another release, or with another feature gate, ta
       | previous | own      |
       | own      | previous |
 
-  @DRA-687 @needs:claim-controller-gates @since:1.37 @gate:DRAWorkloadResourceClaims
+  @DRA-697 @needs:claim-controller-gates @since:1.37 @gate:DRAWorkloadResourceClaims
   Scenario: The claim of a PodGroup while claims of PodGroups are switched off and on again
     Given node "n1" with 2 devices
     And the objects of the manifest "claims/labelled-template"
@@ -74,18 +74,18 @@ Feature: A claim controller of another release, or with another feature gate, ta
     And workload PodGroup "train" has its claim "shared" for entry "gpu"
     And a pod "first" of workload PodGroup "train" using template "labelled" as "gpu"
     And a pod "leaves" of workload PodGroup "train" using template "labelled" as "gpu"
-    Then pods "first, leaves" record claim "shared" for entry "gpu" [DRA-687]
+    Then pods "first, leaves" record claim "shared" for entry "gpu" [DRA-697]
     Given claim "shared" is allocated by hand on "n1" for workload PodGroup "train"
     And pod "first" is bound by hand to "n1"
     And pod "leaves" is bound by hand to "n1"
     When the claim-controller is restarted with feature gate "DRAWorkloadResourceClaims" off
     And a pod "stuck" of workload PodGroup "train" using template "labelled" as "gpu" is created
     And pod "leaves" is force-deleted
-    Then pod "stuck" has no claim [DRA-687]
-    And claim "shared" stays reserved for exactly workload PodGroup "train" [DRA-687]
+    Then pod "stuck" has no claim [DRA-697]
+    And claim "shared" stays reserved for exactly workload PodGroup "train" [DRA-697]
     When pod "stuck" is force-deleted
     And the claim-controller is restarted with feature gate "DRAWorkloadResourceClaims" on
     And a pod "second" of workload PodGroup "train" using template "labelled" as "gpu" is created
-    Then pods "first, second" record claim "shared" for entry "gpu" [DRA-687]
-    And workload PodGroup "train" has each of its claims once [DRA-687]
-    And claim "shared" stays reserved for exactly workload PodGroup "train" [DRA-687]
+    Then pods "first, second" record claim "shared" for entry "gpu" [DRA-697]
+    And workload PodGroup "train" has each of its claims once [DRA-697]
+    And claim "shared" stays reserved for exactly workload PodGroup "train" [DRA-697]
