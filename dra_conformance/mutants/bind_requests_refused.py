@@ -104,7 +104,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-retries-deleted-requests", rule="KAI-136")
 def _(patch: Patch) -> None:
-    """A failed BindRequest is tried again from memory, also after its deletion."""
+    """A failed BindRequest is tried again every second from memory, also after its deletion."""
     failed: dict[str, Obj] = {}
 
     def remembering(original: Any) -> Any:
@@ -119,6 +119,7 @@ def _(patch: Patch) -> None:
             original(self, key)
             if (request := failed.get(key[1])) is not None:
                 self.attempt(request)
+                self.loop.queue.add_after(key, 1.0)
 
         return reconcile
 

@@ -160,6 +160,8 @@ Feature: The binder processes BindRequests
       """
     Then BindRequest "plain" fails with a reason [KAI-136]
     When the BindRequest "plain" is deleted
+    # An attempt that has begun may go on, and must not find the node.
+    And 2 seconds pass
     Given node "n1"
     When 10 seconds pass
     And a BindRequest "other" of pod "other" to "n1" is created
