@@ -40,6 +40,8 @@ def _(world: World, component: str, which: str) -> None:
 @when('the {component:word} is restarted with feature gate "{gate}" {state:word}')
 def _(world: World, component: str, gate: str, state: str) -> None:
     """Restart the component with a gate `off`, and the gates that need it, or `on` as the run has them."""
+    if state not in ("off", "on"):
+        raise SpecificationError(f"{world.scenario.where}: a feature gate is off or on, not {state}")
     off: Mapping[str, bool] = without(control_plane(world).version(), gate)
     scheduler = component == "scheduler"
     gates = world.state(scheduler_configuration.Configuration).gates if scheduler else world.state(Replaced).gates

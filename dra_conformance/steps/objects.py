@@ -168,6 +168,20 @@ def update_field(world: World, path: str, value: object, *, subresource: str | N
     return world.client.update(manifests.resource_of(changed), changed, subresource=subresource)
 
 
+@given('it comes to have the condition "{kind}"')
+def _(world: World, kind: str) -> None:
+    """Wait until the created object has a condition that is True; without it, the scenario ends as untestable."""
+    name, resource = name_of(draft(world)), manifests.resource_of(draft(world))
+
+    def there() -> bool:
+        status = world.client.get(resource, name, world.namespace).get("status") or {}
+        return {"True"} == {one["status"] for one in status.get("conditions") or () if one["type"] == kind}
+
+    # Polled: no informer watches every kind.
+    if not world.poll(there):
+        raise Untestable(f"the {draft(world)['kind']} {name} does not get the condition {kind}")
+
+
 @given('its status "{path}" is {value}')
 def _(world: World, path: str, value: str) -> None:
     """Write one field of the created object's status; if that fails, the scenario ends as untestable."""

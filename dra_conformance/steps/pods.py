@@ -158,7 +158,8 @@ def keep_beside_plugins(world: World, pod: Obj) -> None:
     requested = {
         name
         for container in (*spec["containers"], *spec.get("initContainers", ()))
-        for name in (container.get("resources") or {}).get("requests") or ()
+        for which in ("requests", "limits")
+        for name in (container.get("resources") or {}).get(which) or ()
     }
     driver = world.run.external_driver
     if driver is None or not requested & world.state(PluginResources).names:

@@ -156,7 +156,7 @@ Feature: The binder processes BindRequests
     And a pod "other" without claims
     And a BindRequest "plain" of pod "plain" to "n1" with:
       """
-      backoffLimit: 5
+      backoffLimit: 20
       """
     Then BindRequest "plain" fails with a reason [KAI-136]
     When the BindRequest "plain" is deleted

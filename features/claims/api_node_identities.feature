@@ -160,6 +160,8 @@ Feature: What the identity of a node may do
     And the manifest "claims/pod"
     And "spec.nodeName" is $(node:one)
     And it is created
+    # The admission looks at its own cache of pods.
+    Then a review comes to allow {user: "system:node:$(node:one)", groups: [system:nodes]} to {verb: get, resource: pods, namespace: $(namespace), name: subject}
     When user "kubelet" sends a PATCH request to "/api/v1/namespaces/$(namespace)/pods/subject/status" with the body {status: {phase: Running}}
     Then the API server accepts it
     And its stored "status.phase" reads Running
@@ -173,6 +175,8 @@ Feature: What the identity of a node may do
     And the manifest "claims/pod"
     And "spec.nodeName" is $(node:two)
     And it is created
+    # The admission looks at its own cache of pods.
+    Then a review comes to allow {user: "system:node:$(node:two)", groups: [system:nodes]} to {verb: get, resource: pods, namespace: $(namespace), name: subject}
     When user "kubelet" sends a DELETE request to "/api/v1/namespaces/$(namespace)/pods/subject" with the body null
     Then the API server refuses it with 403 Forbidden
     And it is stored unchanged

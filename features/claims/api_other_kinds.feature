@@ -157,9 +157,10 @@ Feature: Objects of other kinds that the components of DRA use
       | the preemption policy  | priority-class | value     | 1000   | preemptionPolicy | Never                                                                 |
 
   @DRA-682b
-  Scenario: The scope of a definition never changes
+  Scenario: The scope of an established definition never changes
     Given the manifest "claims/definition"
     And it is created
+    And it comes to have the condition "Established"
     When its "spec.scope" is updated to Cluster
     Then the API server refuses it with 422 Invalid
     And its stored "spec.scope" reads Namespaced

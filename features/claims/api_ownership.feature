@@ -140,7 +140,7 @@ Feature: Who owns a field, who may evict, and who asks
     And the response is a SelfSubjectReview with "status.userInfo.extra" {authentication.kubernetes.io/node-name: [$(node:n1)]}
 
   @DRA-687
-  Scenario: A user without permission may not impersonate, nor read claims
+  Scenario: A user without permission may not read claims
     When user "nobody" sends a GET request to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims" with the body null
     Then the API server refuses it with 403 Forbidden
     When user "nobody" sends a GET request to "/version" with the body null

@@ -170,7 +170,7 @@ Feature: Pods as the API server completes and validates them
       | a claim of a template with an ill-formed name | spec.resourceClaims | [{name: a, resourceClaimTemplateName: C_}]         | Invalid  | spec.resourceClaims[0].resourceClaimTemplateName |
 
   @DRA-679
-  Scenario Outline: A pod with <what> is invalid in more than one way
+  Scenario Outline: A pod with <what> is Invalid, whatever the cause names
     Given the manifest "claims/plain-pod"
     And "<path>" is <value>
     When it is created

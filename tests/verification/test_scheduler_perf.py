@@ -165,7 +165,7 @@ def test_a_full_cluster_has_room_for_one_backlog() -> None:
 def test_too_few_places_are_an_error() -> None:
     spec = objects.devices_of(objects.request())
     with pytest.raises(ValueError, match="2 claims need more places"):
-        list(objects.allocated_claims(2, spec, [objects.Place("n", ("gpu-0",))]))
+        list(objects.allocated_claims(2, spec, [objects.NodeDevices("n", ("gpu-0",))]))
 
 
 def test_the_taint_is_on_every_device_and_tolerated() -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from dra_api.client import ApiError
+from dra_api.transport import TransportError
 from dra_conformance.core.errors import TargetUnreachable
 from verification.benchmarks import real
 from verification.benchmarks.cluster import BIN
@@ -33,7 +35,7 @@ HEAD = (
     f"{NULL} pods/s",
 )
 NOTES = (
-    "A number of pods and nodes in a name is upstream's form; empty, half and full are steady states.",
+    "Names use upstream's format; empty, half and full are steady states.",
     "ratio: reference to kube-scheduler, the median of the rounds. CPU: the scheduler's, and in parentheses all "
     "programs'.",
 )
@@ -43,7 +45,7 @@ NOTES = (
 class Comparison:
     """The rounds of one workload: what each scheduler reached, and what went wrong by scheduler.
 
-    `lost` are measurements without a control plane: no scheduler has failed.
+    `lost` are measurements that ended with an error of the control plane: no scheduler has failed.
     """
 
     workload: Workload
@@ -115,7 +117,7 @@ def compare(
                 one[name] = measured(STARTS[name](workload), workload)
             except RuntimeError as error:
                 failures[name] = str(error)
-            except TargetUnreachable as error:
+            except (TargetUnreachable, ApiError, TransportError, TimeoutError) as error:
                 lost.append(f"{name}: {error}")
             said = f"{one[name].rate:.1f} pods/s" if name in one else failures.get(name) or lost[-1]
             print(f"  {workload.name}, {name}: {said}", file=sys.stderr, flush=True)

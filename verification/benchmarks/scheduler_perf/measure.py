@@ -5,7 +5,8 @@ its event. A steady state replaces each pod that is bound with a new one; it is 
 pods are always waiting. CPU time is counted from the scheduler's start until every pod has its event.
 
 Before the scheduler starts, kube-scheduler binds the pods that a cluster in use has: both schedulers find the same.
-Afterwards the allocation checker judges every claim: a fast but wrong scheduler has no figure.
+Afterwards the allocation checker judges every claim that is left: a scheduler that allocates a burst wrongly has no
+figure. Claims of pods that a steady state has replaced are gone by then and are not judged.
 """
 
 from __future__ import annotations

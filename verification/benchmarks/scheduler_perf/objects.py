@@ -29,7 +29,7 @@ New = tuple[Resource, Obj]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodeDevices:
     """Devices of one node that a claim can have."""
 
     node: str
@@ -142,9 +142,9 @@ def claims(count: int, spec: Obj, *, prefix: str = "shared") -> Iterator[New]:
         yield RESOURCE_CLAIMS, {"metadata": {"name": f"{prefix}-{number}", "namespace": NAMESPACE}, "spec": spec}
 
 
-def allocated_claims(count: int, spec: Obj, places: Iterable[Place]) -> Iterator[New]:
+def allocated_claims(count: int, spec: Obj, places: Iterable[NodeDevices]) -> Iterator[New]:
     """Claims in use, on nodes that are drawn with a fixed seed. Raises ValueError if there are too few places."""
-    left: dict[str, list[Place]] = {}
+    left: dict[str, list[NodeDevices]] = {}
     for place in places:
         left.setdefault(place.node, []).append(place)
     draw = random.Random("scheduler-perf")  # noqa: S311  # The same nodes in every run; nothing secret.
@@ -159,7 +159,7 @@ def allocated_claims(count: int, spec: Obj, places: Iterable[Place]) -> Iterator
         yield resource, {**claim, "status": {"allocation": _allocation(spec, place)}}
 
 
-def _allocation(spec: Obj, place: Place) -> Obj:
+def _allocation(spec: Obj, place: NodeDevices) -> Obj:
     wanted = spec["devices"]["requests"][0]["name"]
     field = {"key": "metadata.name", "operator": "In", "values": [place.node]}
     results = [{"request": wanted, "driver": DRIVER, "pool": place.node, "device": name} for name in place.devices]

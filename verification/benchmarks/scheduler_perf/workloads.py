@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from dra_api.objects import DEVICE_TAINT_RULES, Obj
 from verification.benchmarks.cluster import DRIVER
 from verification.benchmarks.scheduler_perf import objects as of
-from verification.benchmarks.scheduler_perf.objects import New, Place
+from verification.benchmarks.scheduler_perf.objects import New, NodeDevices
 
 BACKLOG = 10
 """Pods that wait at a time in a steady state."""
@@ -75,9 +75,9 @@ def _base(nodes: int, devices: Sequence[Obj], counters: Sequence[Obj] = (), *, m
     yield of.device_class(more=more)
 
 
-def _single(nodes: int, devices: int) -> list[Place]:
+def _single(nodes: int, devices: int) -> list[NodeDevices]:
     """A place for each device of each node."""
-    return [Place(of.node_name(node), (f"gpu-{number}",)) for node in range(nodes) for number in range(devices)]
+    return [NodeDevices(of.node_name(node), (f"gpu-{number}",)) for node in range(nodes) for number in range(devices)]
 
 
 def _claim_templates(pods: int) -> Iterator[Workload]:
@@ -208,7 +208,7 @@ def _partitionable(pods: int) -> Iterator[Workload]:
     ):
         spec = of.devices_of(of.request(count=count))
         taken = tuple(device["name"] for device in offered[-count:])
-        places = [Place(of.node_name(node), taken) for node in range(nodes)]
+        places = [NodeDevices(of.node_name(node), taken) for node in range(nodes)]
         for level, used in (("empty", 0), ("half", nodes // 2), ("full", nodes - BACKLOG)):
             yield Workload(
                 name=f"{test}/{level}_{nodes}nodes",
