@@ -44,7 +44,7 @@ Feature: Namespaces, names, options and owners of writes
       | webhook    | webhooks[0].timeoutSeconds | 5                             | 6                            |
       | definition | spec.names.shortNames      | [gizmo]                       | null                         |
 
-  @DRA-675 @gate:DRADeviceTaintRules @since:1.36 @needs:served-version
+  @DRA-675 @gate:DRADeviceTaintRules @since:1.37 @needs:served-version
   Scenario: The generation of a DeviceTaintRule counts the changes of its spec
     Given the manifest "claims/taint-rule"
     And it is created
