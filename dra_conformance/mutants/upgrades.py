@@ -204,7 +204,9 @@ def _(patch: Patch) -> None:
     _knows_own_claims_only(patch)
 
 
-def _knows_own_claims_only(patch: Patch) -> None:
+def _notes_own_claims(patch: Patch) -> None:
+    """Let a claim controller note the uids of the claims that it creates, in `_own`."""
+
     def create(original: Callable[..., Obj]) -> Callable[..., Obj]:
         def create_claim(self: Any, pod: Obj, entry: Obj) -> Obj:
             claim = original(self, pod, entry)
@@ -213,6 +215,10 @@ def _knows_own_claims_only(patch: Patch) -> None:
 
         return create_claim
 
+    patch.wrap(f"{_CONTROLLER}.create_claim", create)
+
+
+def _knows_own_claims_only(patch: Patch) -> None:
     def find(original: Callable[..., Any]) -> Callable[..., Any]:
         def find_owned(self: Any, pod: Obj, claim_name: str) -> Obj | None:
             found: Obj | None = original(self, pod, claim_name)
@@ -227,7 +233,7 @@ def _knows_own_claims_only(patch: Patch) -> None:
 
         return is_still_there
 
-    patch.wrap(f"{_CONTROLLER}.create_claim", create)
+    _notes_own_claims(patch)
     patch.wrap(f"{_CONTROLLER}.find_owned", find)
     patch.wrap(f"{_CONTROLLER}.is_still_there", still)
 
@@ -267,18 +273,10 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A claim that another controller has created for a pod is not deleted when the pod has finished."""
 
-    def create(original: Callable[..., Obj]) -> Callable[..., Obj]:
-        def create_claim(self: Any, pod: Obj, entry: Obj) -> Obj:
-            claim = original(self, pod, entry)
-            self.__dict__.setdefault("_own", set()).add(uid_of(claim))
-            return claim
-
-        return create_claim
-
     def ends(original: Callable[..., bool]) -> Callable[..., bool]:
         return lambda self, claim: uid_of(claim) in self.__dict__.get("_own", ()) and original(self, claim)
 
-    patch.wrap(f"{_CONTROLLER}.create_claim", create)
+    _notes_own_claims(patch)
     patch.wrap(f"{_CONTROLLER}.should_delete", ends)
 
 

@@ -154,6 +154,9 @@ def keep_beside_plugins(world: World, pod: Obj) -> None:
 
     That driver may serve the same name, such as nvidia.com/gpu, on a node of its own.
     """
+    driver = world.run.external_driver
+    if driver is None:
+        return
     spec = pod["spec"]
     requested = {
         name
@@ -161,10 +164,8 @@ def keep_beside_plugins(world: World, pod: Obj) -> None:
         for which in ("requests", "limits")
         for name in (container.get("resources") or {}).get(which) or ()
     }
-    driver = world.run.external_driver
-    if driver is None or not requested & world.state(PluginResources).names:
-        return
-    if spec.get("affinity") == {"nodeAffinity": _beside(world, driver.node)}:
+    offered = requested & world.state(PluginResources).names
+    if offered and spec.get("affinity") == {"nodeAffinity": _beside(world, driver.node)}:
         del spec["affinity"]
         spec["nodeSelector"] = {SCENARIO_LABEL: world.suffix, **spec.get("nodeSelector", {})}
 
