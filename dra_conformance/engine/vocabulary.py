@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, TypeVar
 
 from pytest_bdd.parsers import StepParser
@@ -50,12 +51,17 @@ class Sentence(StepParser):
                 self._convert[name] = int if kind == "d" else float
             pattern += f"{re.escape(before)}(?P<{name}>{body}){re.escape(after)}"
             last = found.end()
-        self.pattern = re.compile(pattern + re.escape(text[last:]))
+        self._expression = pattern + re.escape(text[last:])
         first = _FIELD.search(text)
         self._start = text[: first.start()] if first else text
         first_word, blank, _ = self._start.partition(" ")
         self.first_word = first_word if blank or not first else ""
         """The first word of every matching text; empty if a field is part of it."""
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The regular expression of the texts, compiled when it is needed: a run of one rule needs few of them."""
+        return re.compile(self._expression)
 
     def is_matching(self, name: str) -> bool:
         """Return whether a step's text is this sentence."""

@@ -11,13 +11,12 @@ from pathlib import Path
 import orjson
 
 from dra_api import regular_file
-from dra_conformance.core import documents
 from dra_conformance.core.component_spec import CHOICES
 from dra_conformance.core.errors import SpecificationError, UsageError
 from dra_conformance.core.events import Event
 from dra_conformance.core.events.log import parse
 from dra_conformance.core.plain_text import one_line
-from dra_conformance.report import junit, signature
+from dra_conformance.report import junit, signature, yaml_text
 from dra_conformance.report.build import build
 from dra_conformance.report.model import Report, to_plain
 
@@ -102,7 +101,7 @@ def render(report: Report, only: Sequence[str] = ()) -> dict[str, bytes]:
 
     makers: dict[str, Callable[[], bytes]] = {
         "report.json": lambda: orjson.dumps(to_plain(report), option=orjson.OPT_INDENT_2) + b"\n",
-        "report.yaml": lambda: documents.dump(to_plain(report)).encode(errors="replace"),
+        "report.yaml": lambda: yaml_text.render(to_plain(report)).encode(errors="replace"),
         "junit.xml": lambda: junit.render(report).encode(),
         "report.html": page,
     }

@@ -6,7 +6,7 @@ it: filters are radio buttons that style sheets read.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import quote
@@ -53,9 +53,14 @@ class Card:
 def render(report: Report) -> str:
     """Return the page."""
     judged = [rule for rule in report.rules if rule.status in _SHOWN]
-    chapters: dict[str, list[ScenarioResult]] = defaultdict(list)
+    chapters: dict[str, list[ScenarioResult]] = {scenario.chapter: [] for scenario in report.scenarios}
+    # A run of one rule leaves out thousands: the page has their number, the other reports have each.
+    left_out: Counter[str] = Counter()
     for scenario in report.scenarios:
-        chapters[scenario.chapter].append(scenario)
+        if scenario.status is Status.FILTERED:
+            left_out[scenario.chapter] += 1
+        else:
+            chapters[scenario.chapter].append(scenario)
     first = first_failure(report)
     cards = list(_grouped(sorted(_cards(report), key=lambda card: _rank(card, first))))
     components = coverage.rows(report)
@@ -65,6 +70,7 @@ def render(report: Report) -> str:
         card_of={card.scenario.id: number for number, card in enumerate(cards, start=1)},
         known=_known(report) if cards else {},
         chapters=chapters,
+        left_out=left_out,
         components=components,
         covered=coverage.statuses(components),
         statuses=[status.value for status in Status],

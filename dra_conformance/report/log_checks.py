@@ -55,7 +55,7 @@ def findings(content: bytes, events: Sequence[Event]) -> list[str]:
     if other := _other_suite(started):
         return [*found, other]
     try:
-        scenarios = features.read_all([assets.features(), *_additional(started)])
+        scenarios = features.read_all([assets.features(), *_additional(started)], cached=False)
     except SuiteError as error:
         return [*found, f"the feature files of the run cannot be read: {error.message}"]
     by_id = {scenario.id: scenario for scenario in scenarios}
