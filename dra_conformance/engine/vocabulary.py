@@ -53,8 +53,9 @@ class Sentence(StepParser):
             last = found.end()
         self._expression = pattern + re.escape(text[last:])
         first = _FIELD.search(text)
-        self._start = text[: first.start()] if first else text
-        first_word, blank, _ = self._start.partition(" ")
+        self.start = text[: first.start()] if first else text
+        """What every matching text begins with."""
+        first_word, blank, _ = self.start.partition(" ")
         self.first_word = first_word if blank or not first else ""
         """The first word of every matching text; empty if a field is part of it."""
 
@@ -65,8 +66,7 @@ class Sentence(StepParser):
 
     def is_matching(self, name: str) -> bool:
         """Return whether a step's text is this sentence."""
-        # Most sentences begin differently, which is decided without a regular expression.
-        return name.startswith(self._start) and self.pattern.fullmatch(RULE_SUFFIX.sub("", name)) is not None
+        return self.pattern.fullmatch(RULE_SUFFIX.sub("", name)) is not None
 
     def parse_arguments(self, name: str) -> dict[str, Any] | None:
         """Return the fields of a matching text, None if it does not match."""
@@ -133,10 +133,12 @@ class Vocabulary:
 
     def matching(self, kind: str, text: str) -> list[StepDefinition]:
         """Return the definitions of a kind that match the text of a step."""
+        said = RULE_SUFFIX.sub("", text)
         # A sentence that begins with a field has no first word.
-        first = RULE_SUFFIX.sub("", text).split(" ", 1)[0]
+        first = said.split(" ", 1)[0]
         candidates = [*self._by_word.get((kind, first), ()), *(self._by_word.get((kind, ""), ()) if first else ())]
-        return [definition for definition in candidates if definition.parser.is_matching(text)]
+        # Most sentences begin differently, which is decided without a regular expression.
+        return [one for one in candidates if said.startswith(one.parser.start) and one.parser.pattern.fullmatch(said)]
 
 
 def words(text: str) -> list[str]:
