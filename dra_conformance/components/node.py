@@ -42,6 +42,7 @@ from dra_conformance.core.events import DriverChanged, KubeletCall, KubeletEvent
 from dra_conformance.core.isolation import NONE, Isolation
 from dra_conformance.core.labels import SCENARIO_LABEL
 from dra_conformance.core.process import ManagedProcess
+from dra_conformance.core.processor_delay import Deadline, ProcessorDelay
 from dra_conformance.core.rules.window import Version
 from dra_conformance.kubelet import DriverNotRegistered, Kubelet, PluginHandle
 from dra_conformance.kubelet.errors import KubeletError
@@ -315,8 +316,7 @@ class ScenarioNode:
         Raises DriverEnded for one that has exited, and DriverNotRegistered for one that is too slow.
         """
         driver = driver or self.driver_name
-        real = self.world.log.clock
-        deadline = real.monotonic() + seconds
+        deadline = Deadline(self.world.log.clock, seconds, ProcessorDelay())
         while True:
             try:
                 return self.kubelet.wait_registered(driver, 0.25)
@@ -326,7 +326,7 @@ class ScenarioNode:
                         f"the {process.name.partition(' on ')[0]} ended with exit code {process.exit_code} before it "
                         f"registered{_last_output(process) or ', without output'}"
                     ) from None
-                if real.monotonic() >= deadline:
+                if deadline.is_over():
                     explanation = self.kubelet.plugins.explain(driver)
                     raise DriverNotRegistered(f"{seconds:g} s after its start {explanation}") from None
 

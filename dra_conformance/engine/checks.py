@@ -24,6 +24,7 @@ import orjson
 
 from dra_conformance.core.errors import CheckFailed, Untestable
 from dra_conformance.core.events import CheckMade, EventLog
+from dra_conformance.core.processor_delay import Deadline, ProcessorDelay
 
 Value = TypeVar("Value", str, float, list[Any], Mapping[Any, Any])
 """The common type of an expected and an observed value; either of them may also be None."""
@@ -34,6 +35,7 @@ Seen = tuple[bool, Observed]
 
 _SHOWN = 600  # characters of a value in a report
 _PAUSE = 0.05  # seconds between two looks at what no event reports
+_SOON = 0.1  # the part of a wait after which a busy machine may be the reason
 
 
 class Checks:
@@ -59,6 +61,7 @@ class Checks:
         self._catch_up = catch_up
         self._settle = settle
         self._crash = crash
+        self._delay = ProcessorDelay()
         self._background_error: Exception | None = None
         self.rules: tuple[str, ...] = ()
         self.step = ""
@@ -149,7 +152,10 @@ class Checks:
         self.check(seen[0], message, expected=expected, observed=seen[1])
 
     def wait(self, look: Callable[[], Seen[Observed]], within: float | None = None) -> Seen[Observed | None]:
-        """Wait until `look` returns (True, ...) or time is up, and return its last result."""
+        """Wait until `look` returns (True, ...) or time is up, and return its last result.
+
+        Time in which the run's programs waited for a processor does not count: see `processor_delay`.
+        """
         last: Seen[Observed | None] = (False, None)
 
         def holds() -> bool:
@@ -157,7 +163,13 @@ class Checks:
             last = look()
             return last[0]
 
-        self._log.wait_for(holds, self._patience if within is None else within)
+        seconds = self._patience if within is None else within
+        # Most conditions hold soon. Only then is it worth reading what the machine did with the programs.
+        if self._log.wait_for(holds, seconds * _SOON):
+            return last
+        deadline = Deadline(self._log.clock, seconds * (1 - _SOON), self._delay)
+        while not deadline.is_over() and not self._log.wait_for(holds, deadline.remaining):
+            pass
         return last
 
     def poll(self, holds: Callable[[], bool], within: float | None = None) -> bool:
@@ -165,13 +177,15 @@ class Checks:
 
         For what no event reports. `within` is in seconds, the run's patience by default.
         """
+        if holds():
+            return True
         clock = self._log.clock
-        deadline = clock.monotonic() + (self._patience if within is None else within)
-        while not holds():
-            if clock.monotonic() > deadline:
-                return False
+        deadline = Deadline(clock, self._patience if within is None else within, self._delay)
+        while not deadline.is_over():
             clock.wait(threading.Event(), _PAUSE)
-        return True
+            if holds():
+                return True
+        return False
 
     def require(self, message: str, look: Callable[[], Seen[object]], *, within: float | None = None) -> None:
         """Wait for a precondition. Raises Untestable if it does not hold in time: nothing can be judged then."""
