@@ -32,4 +32,6 @@ def account(
     )
     # Conversion made a copy: its managedFields go back into the stored object.
     if shown is not new:
-        new["metadata"]["managedFields"] = shown["metadata"].get("managedFields", [])
+        new["metadata"].pop("managedFields", None)
+        if recorded := shown["metadata"].get("managedFields"):
+            new["metadata"]["managedFields"] = recorded

@@ -75,6 +75,7 @@ NEEDS: tuple[str, ...] = (
     "run-kubelet",
     "v1-shapes",
     "served-version",
+    "node-authorizer",
     "own-webhook",
     "webhook-admission",
     "webhook-gates",

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 import orjson
 
+from dra_api import versions
 from dra_api.client import InvalidAnswer
 from dra_api.objects import DEVICE_CLASSES, LEASES, NAMESPACES, RESOURCE_CLAIMS, Obj, Resource, name_of, uid_of
 from dra_conformance.core import manifests
@@ -37,8 +38,11 @@ def _path(world: World, resource: Resource, *, namespace: str = "", name: str = 
 
 
 def _post(world: World, obj: Obj, *, namespace: str = "", query: Query = ()) -> None:
-    """Send an object to the path of a namespace, by default the scenario's."""
-    _send(world, "POST", _path(world, manifests.resource_of(obj), namespace=namespace), obj, query)
+    """Send an object to the path of a namespace, by default the scenario's; v1 objects in the served version."""
+    resource = manifests.resource_of(obj)
+    wire = world.client.wire(resource)
+    body = obj if wire == resource else versions.from_v1(resource.kind, obj, wire.version)
+    _send(world, "POST", wire.path(namespace or world.namespace), body, query)
 
 
 def _query(world: World, text: str) -> Query:

@@ -1,4 +1,4 @@
-@profile:api-enforcement @component:control-plane @needs:own-control-plane
+@profile:api-enforcement @component:control-plane @needs:own-control-plane @needs:node-authorizer
 Feature: What the identity of a node may do
   A kubelet, and each plugin that uses its credentials, has access to its own Node, to its Lease, to the pods of the node and
   to what these pods refer to, and to nothing else. A program that breaks out of a container on one node does not get the

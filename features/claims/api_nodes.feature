@@ -1,4 +1,4 @@
-@profile:api-enforcement @component:control-plane @needs:own-control-plane
+@profile:api-enforcement @component:control-plane @needs:own-control-plane @needs:node-authorizer
 Feature: Permissions of nodes for slices and claims
   A kubelet, and the plugins that use its identity, can read and change the slices of their own node only.
 

@@ -3,7 +3,7 @@ Feature: Who owns a field, who may evict, and who asks
   The API server records which client wrote a field, refuses evictions that a budget forbids, and knows for whom a request
   is made. These scenarios run on a control plane that the run started.
 
-  @DRA-685
+  @DRA-685 @needs:served-version
   Scenario: Each manager has an entry of its own
     Given the manifest "claims/claim"
     And it is created
@@ -139,7 +139,7 @@ Feature: Who owns a field, who may evict, and who asks
     And the response is a SelfSubjectReview with "status.userInfo.groups" in any order [system:serviceaccounts, "system:serviceaccounts:$(namespace)", system:authenticated]
     And the response is a SelfSubjectReview with "status.userInfo.extra" {authentication.kubernetes.io/node-name: [$(node:n1)]}
 
-  @DRA-687
+  @DRA-687 @needs:served-version
   Scenario: A user without permission may not read claims
     When user "nobody" sends a GET request to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims" with the body null
     Then the API server refuses it with 403 Forbidden

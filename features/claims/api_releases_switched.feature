@@ -73,7 +73,7 @@ Feature: An API server of another release on the same storage
   @DRA-647 @gate:DRADeviceTaintRules @since:1.37
   Scenario Outline: A DeviceTaintRule of <version> survives an upgrade and a downgrade
     When the API server is restarted as the previous release
-    Given the manifest "claims/taint-rule"
+    Given the manifest "claims/taint-rule-v1"
     And "apiVersion" is resource.k8s.io/<version>
     And it is created
     When the API server is restarted as the own release
@@ -91,7 +91,7 @@ Feature: An API server of another release on the same storage
 
   @DRA-648 @gate:DRADeviceTaintRules @since:1.37
   Scenario Outline: A DeviceTaintRule of <version> on a server that serves only v1
-    Given the manifest "claims/taint-rule"
+    Given the manifest "claims/taint-rule-v1"
     And "apiVersion" is resource.k8s.io/<version>
     And it is created
     When the API server is restarted with only v1 of resource.k8s.io

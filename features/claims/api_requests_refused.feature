@@ -3,7 +3,7 @@ Feature: Requests that do not fit the API
   A client that sends a request to the wrong path, with the wrong method or in a form that the server cannot read gets the
   code of its mistake, and nothing is changed.
 
-  @DRA-676
+  @DRA-676 @needs:served-version
   Scenario Outline: A request <what> is refused with <code>
     Given the manifest "claims/claim"
     And it is created
@@ -49,7 +49,7 @@ Feature: Requests that do not fit the API
       | with a text that is no quantity     | POST   | /apis/resource.k8s.io/v1/resourceslices                         | {metadata: {name: other}, spec: {driver: d, allNodes: true, pool: {name: p}, devices: [{name: d, capacity: {m: {value: much}}}]}} | 400 BadRequest |
       | whose kind of options is another    | DELETE | /apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject | {kind: ResourceClaim, apiVersion: resource.k8s.io/v1}                                           | 400 BadRequest |
 
-  @DRA-676
+  @DRA-676 @needs:served-version
   Scenario Outline: A request of type <type> is refused with <code>
     Given the manifest "claims/claim"
     And it is created
@@ -69,7 +69,7 @@ Feature: Requests that do not fit the API
       | application/apply-patch+yaml | PATCH | /apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject?fieldManager=one | {apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: other}} | 400 BadRequest |
       | application/apply-patch+yaml | PATCH | /apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject?fieldManager=one | {apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: subject}} | 400 BadRequest |
 
-  @DRA-676
+  @DRA-676 @needs:served-version
   Scenario Outline: A deletion that accepts only <accept> deletes nothing
     Given the manifest "claims/claim"
     And it is created
@@ -98,7 +98,7 @@ Feature: Requests that do not fit the API
     Then the API server refuses it with 413 RequestEntityTooLarge
     And it is stored unchanged
 
-  @DRA-677
+  @DRA-677 @needs:served-version
   Scenario Outline: A claim in <form> is created
     Given the manifest "claims/claim"
     When a POST request of type "<type>" is sent to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims" with the text "<text>"

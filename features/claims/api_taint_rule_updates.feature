@@ -5,7 +5,7 @@ Feature: Updates of DeviceTaintRules
 
   @DRA-452
   Scenario: An update in v1 needs a resourceVersion
-    Given the manifest "claims/taint-rule"
+    Given the manifest "claims/taint-rule-v1"
     And "apiVersion" is resource.k8s.io/v1
     And it is created
     When its "metadata.resourceVersion" is updated to null
@@ -18,7 +18,7 @@ Feature: Updates of DeviceTaintRules
 
   @DRA-452
   Scenario: An update in v1beta2 needs no resourceVersion
-    Given the manifest "claims/taint-rule"
+    Given the manifest "claims/taint-rule-v1"
     And "apiVersion" is resource.k8s.io/v1beta2
     And it is created
     When its "metadata.resourceVersion" is updated to null

@@ -8,7 +8,7 @@ Feature: DeviceTaintRules in v1
 
   @DRA-451
   Scenario Outline: A DeviceTaintRule of <version> is the same object in <other>
-    Given the manifest "claims/taint-rule"
+    Given the manifest "claims/taint-rule-v1"
     And "apiVersion" is resource.k8s.io/<version>
     When it is created
     Then in version <other> its "spec" reads {deviceSelector: {driver: api.dra.test, pool: p, device: d}, taint: {key: upkeep, value: soon, effect: NoSchedule, timeAdded: "2020-01-02T03:04:05Z"}}
@@ -25,7 +25,7 @@ Feature: DeviceTaintRules in v1
 
   @DRA-453
   Scenario: A deletion in v1 returns a Status
-    Given the manifest "claims/taint-rule"
+    Given the manifest "claims/taint-rule-v1"
     And "apiVersion" is resource.k8s.io/v1
     And it is created
     When it is deleted
@@ -34,7 +34,7 @@ Feature: DeviceTaintRules in v1
 
   @DRA-453
   Scenario: A deletion in v1beta2 returns the deleted rule
-    Given the manifest "claims/taint-rule"
+    Given the manifest "claims/taint-rule-v1"
     And "apiVersion" is resource.k8s.io/v1beta2
     And it is created
     When it is deleted

@@ -46,7 +46,7 @@ Feature: Namespaces, names, options and owners of writes
 
   @DRA-675 @gate:DRADeviceTaintRules @since:1.37 @needs:served-version
   Scenario: The generation of a DeviceTaintRule counts the changes of its spec
-    Given the manifest "claims/taint-rule"
+    Given the manifest "claims/taint-rule-v1"
     And it is created
     Then its "metadata.generation" reads 1
     When its "metadata.labels" is updated to {changed: "yes"}

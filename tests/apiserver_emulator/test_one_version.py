@@ -89,6 +89,12 @@ def test_no_field_is_lost(client: KubeClient, version: str) -> None:
     assert client.get(RESOURCE_CLAIMS, "c") == claim
 
 
+def test_fields_without_an_owner_have_no_list_of_owners(client: KubeClient) -> None:
+    made = client.create(RESOURCE_CLAIMS, {"metadata": {"name": "c"}, "spec": SPEC})
+    made["metadata"]["managedFields"] = []
+    assert "managedFields" not in client.update(RESOURCE_CLAIMS, made)["metadata"]
+
+
 def test_every_verb_that_writes(client: KubeClient) -> None:
     made = client.create(RESOURCE_SLICES, slice_of())
     made["spec"]["devices"][0]["attributes"]["n"] = {"int": 4}

@@ -10,8 +10,8 @@ from dra_conformance.engine.target import Target, outside_this_process
 
 # A step that advances time, such as "30 seconds pass" or "... after 600 seconds".
 _PASSING = re.compile(r"(?:.* after )?(\d+) seconds(?: pass)?(?: while claims wait)?")
-# A step that names a manifest of an older version of resource.k8s.io; the file name ends in the version.
-_NAMED_VERSION = re.compile(r'(?:manifest "[^"]*-(?=v1beta)|resource\.k8s\.io/|(?:in|of) version )(v1(?:beta\d)?)\b')
+# A step that names a version of resource.k8s.io, or a manifest of one; the file name ends in the version.
+_NAMED_VERSION = re.compile(r'(?:manifest "[^"]*-(?=v1)|resource\.k8s\.io/|(?:in|of) version )(v1(?:beta\d)?)\b')
 _LONGEST_WAIT = 180  # seconds that a scenario may wait for a program that uses real time
 
 BYPASS_HARNESS = "do not pass through the harness"
@@ -30,6 +30,17 @@ def own_etcd(scenario: Scenario, target: Target) -> Unmet | None:
     control_plane = target.components["control-plane"]
     if control_plane.kind != "binaries":
         return untestable(f"needs an etcd that belongs to the run; the control plane is {control_plane.kind}")
+    return None
+
+
+@requirement
+def node_authorizer(scenario: Scenario, target: Target) -> Unmet | None:
+    """An API server that gives nodes access by their identity (Node authorizer)."""
+    # That authorizer watches ResourceSlices in v1: kube-apiserver never becomes ready with it and without v1.
+    if target.components["control-plane"].kind == "binaries" and "v1" not in target.resource_versions:
+        return untestable(
+            "needs the Node authorizer; kube-apiserver runs without it, because it does not serve resource.k8s.io/v1"
+        )
     return None
 
 
