@@ -109,7 +109,7 @@ def _never_free(patch: Patch) -> None:
     patch.wrap(f"{_VIEW}.on_claim", make)
 
 
-@mutant("shares-from-before-take-no-capacity", rule="DRA-691")
+@mutant("shares-from-before-take-no-capacity", rule="DRA-691b")
 def _(patch: Patch) -> None:
     """Shares of devices that another scheduler has allocated consume nothing."""
     _inherited(patch, lambda view, claim, allocation: _results(allocation, _without_capacity))
@@ -127,11 +127,7 @@ def _(patch: Patch) -> None:
 @mutant("devices-of-extended-resources-from-before-are-free", rule="DRA-692")
 def _(patch: Patch) -> None:
     """Devices of pods for which another scheduler has created the claim are not in use."""
-
-    def counted(view: Any, claim: Obj, allocation: Obj) -> Obj:
-        return _nothing(allocation) if (meta(claim).get("annotations") or {}).get(_ANNOTATION) == "true" else allocation
-
-    _inherited(patch, counted)
+    _inherited(patch, lambda view, claim, allocation: _without_extended(claim, allocation))
 
 
 @mutant("pods-with-extended-resources-from-before-not-scheduled", rule="DRA-692")
@@ -152,12 +148,23 @@ def _(patch: Patch) -> None:
     _inherited(patch, counted)
 
 
-@mutant("extended-resources-while-disabled", rule="DRA-693")
+@mutant("extended-resources-while-disabled", rule="DRA-693d")
 def _(patch: Patch) -> None:
     """A scheduler without extended resources creates claims for them."""
+    _always(patch, extended_resources=True)
+
+
+@mutant("partitions-while-disabled", rule="DRA-693c")
+def _(patch: Patch) -> None:
+    """A scheduler without partitionable devices allocates partitions."""
+    _always(patch, partitionable_devices=True)
+
+
+def _always(patch: Patch, **features: bool) -> None:
+    """Let a scheduler have features whatever its feature gates are."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda gates: dataclasses.replace(original(gates), extended_resources=True)
+        return lambda gates: dataclasses.replace(original(gates), **features)
 
     patch.wrap("reference_impl.scheduler.options:features_of", make)
 
@@ -177,18 +184,44 @@ def _(patch: Patch) -> None:
 @mutant("capacity-free-when-enabled-again", rule="DRA-693b")
 def _(patch: Patch) -> None:
     """A scheduler with all features does not count the capacity that was consumed before it started."""
+    _forgets_when_enabled(patch, lambda claim, allocation: _results(allocation, _without_capacity))
 
-    def counted(view: Any, claim: Obj, allocation: Obj) -> Obj:
+
+@mutant("counters-free-when-enabled-again", rule="DRA-693e", scheduler="reference:publish=direct")
+def _(patch: Patch) -> None:
+    """A scheduler with all features does not count the partitions that were allocated before it started."""
+    _forgets_when_enabled(patch, lambda claim, allocation: _nothing(allocation))
+
+
+@mutant("devices-of-extended-resources-free-when-enabled-again", rule="DRA-693f", scheduler="reference:publish=direct")
+def _(patch: Patch) -> None:
+    """A scheduler with all features does not count the devices of claims that existed for extended resources."""
+    _forgets_when_enabled(patch, _without_extended)
+
+
+def _forgets_when_enabled(patch: Patch, counted: Callable[[Obj, Obj], Obj]) -> None:
+    def count(view: Any, claim: Obj, allocation: Obj) -> Obj:
         features = _features(view)
         enabled = features.consumable_capacity and features.partitionable_devices and features.extended_resources
-        return _results(allocation, _without_capacity) if enabled else allocation
+        return counted(claim, allocation) if enabled else allocation
 
-    _inherited(patch, counted)
+    _inherited(patch, count)
 
 
-@mutant("pods-not-scheduled-when-enabled-again", rule="DRA-694")
+def _without_extended(claim: Obj, allocation: Obj) -> Obj:
+    """Return the allocation, without devices if the claim is for extended resources."""
+    return _nothing(allocation) if (meta(claim).get("annotations") or {}).get(_ANNOTATION) == "true" else allocation
+
+
+@mutant("pods-not-scheduled-when-enabled-again", rule="DRA-694b")
 def _(patch: Patch) -> None:
-    """Pods that waited for a feature while it was off are not tried when it is on."""
+    """Pods that waited for partitions while these were off are not tried when they are on."""
+    _ignores_waiting(patch)
+
+
+@mutant("pods-with-extended-resources-not-scheduled-when-enabled-again", rule="DRA-694c")
+def _(patch: Patch) -> None:
+    """Pods that waited for extended resources while these were off are not tried when they are on."""
     _ignores_waiting(patch)
 
 

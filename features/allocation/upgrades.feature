@@ -91,7 +91,7 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
     And every bound pod has its devices
     And every allocation is valid, and no device is allocated twice
 
-  @DRA-691 @needs:scheduler-releases @since:1.37 @gate:DRAConsumableCapacity
+  @DRA-691b @needs:scheduler-releases @since:1.37 @gate:DRAConsumableCapacity
   Scenario: Shares of devices stay in use over an upgrade and a downgrade of the scheduler
     Given the scheduler is restarted as the previous release
     And node "n1"
@@ -193,7 +193,7 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
     Then pod "fifth" is bound to "n1" [DRA-694]
     And every bound pod has its devices [DRA-693]
 
-  @DRA-693 @DRA-693b @DRA-694 @needs:scheduler-gates @since:1.36 @gate:DRAPartitionableDevices
+  @DRA-693c @DRA-693e @DRA-694b @needs:scheduler-gates @since:1.36 @gate:DRAPartitionableDevices
   Scenario: Partitions while partitionable devices are switched off and on again
     Given node "n1"
     And the objects of the manifest "allocation/memory_of_a_board"
@@ -204,23 +204,23 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
     And a ResourceClaim "plain" for 1 of "accelerator" selecting 'device.attributes["$(sim)"].memory == 0'
     And a pod "one" using claim "a"
     And a pod "four" using claim "large"
-    Then pod "one" is bound to "n1" [DRA-693]
-    And pod "four" is bound to "n1" [DRA-693]
+    Then pod "one" is bound to "n1" [DRA-693c]
+    And pod "four" is bound to "n1" [DRA-693c]
     When the scheduler is restarted with feature gate "DRAPartitionableDevices" off
     And a pod "two" using claim "b" is created
     And a pod "zero" using claim "plain" is created
-    Then pod "zero" is bound to "n1" [DRA-693]
-    And claim "b" stays unallocated [DRA-693]
-    And claim "large" is allocated the devices "board-4" [DRA-693]
-    And every bound pod has its devices [DRA-693]
+    Then pod "zero" is bound to "n1" [DRA-693c]
+    And claim "b" stays unallocated [DRA-693c]
+    And claim "large" is allocated the devices "board-4" [DRA-693c]
+    And every bound pod has its devices [DRA-693c]
     When the scheduler is restarted with feature gate "DRAPartitionableDevices" on
-    Then pod "two" is bound to "n1" [DRA-694]
+    Then pod "two" is bound to "n1" [DRA-694b]
     When a pod "three" using claim "c" is created
-    Then claim "c" stays unallocated [DRA-693b]
-    And claim "large" is allocated the devices "board-4" [DRA-693]
+    Then claim "c" stays unallocated [DRA-693e]
+    And claim "large" is allocated the devices "board-4" [DRA-693c]
     When pod "one" is force-deleted
-    Then pod "three" is bound to "n1" [DRA-694]
-    And every bound pod has its devices [DRA-693]
+    Then pod "three" is bound to "n1" [DRA-694b]
+    And every bound pod has its devices [DRA-693c]
 
   @DRA-698 @needs:scheduler-gates @since:1.37 @gate:DRADeviceCompatibilityGroups @gate:DRAPartitionableDevices
   Scenario: Devices of a group while compatibility groups are switched off and on again
@@ -254,26 +254,26 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
     And every bound pod has its devices
     And every allocation is valid, and no device is allocated twice
 
-  @DRA-693 @DRA-693b @DRA-694 @needs:scheduler-gates @since:1.36 @gate:DRAExtendedResource
+  @DRA-693d @DRA-693f @DRA-694c @needs:scheduler-gates @since:1.36 @gate:DRAExtendedResource
   Scenario: Claims for extended resources while these are switched off and on again
     Given node "n1" with 4 devices
     And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "survivor" requesting {$(suffix).dra.test/gpu: 1}
-    Then pod "survivor" is bound to "n1" [DRA-693]
+    Then pod "survivor" is bound to "n1" [DRA-693d]
     Given a pod "leaves" requesting {$(suffix).dra.test/gpu: 1}
-    Then pod "leaves" is bound to "n1" [DRA-693]
+    Then pod "leaves" is bound to "n1" [DRA-693d]
     When the scheduler is restarted with feature gate "DRAExtendedResource" off
     And a pod "probe" requesting {$(suffix).dra.test/gpu: 1} is created
-    Then pod "probe" stays unbound [DRA-693]
-    And pod "probe" has no claim [DRA-693]
-    And pod "survivor" keeps one claim [DRA-693]
-    And the extended resource claim of pod "survivor" is allocated the devices "dev-0" [DRA-693]
+    Then pod "probe" stays unbound [DRA-693d]
+    And pod "probe" has no claim [DRA-693d]
+    And pod "survivor" keeps one claim [DRA-693d]
+    And the extended resource claim of pod "survivor" is allocated the devices "dev-0" [DRA-693d]
     When pod "leaves" is force-deleted
     And the scheduler is restarted with feature gate "DRAExtendedResource" on
-    Then pod "probe" is bound to "n1" [DRA-694]
-    And the status of pod "probe" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-694]
-    And the extended resource claim of pod "survivor" is allocated the devices "dev-0" [DRA-693]
-    And the status of pod "survivor" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-693]
+    Then pod "probe" is bound to "n1" [DRA-694c]
+    And the status of pod "probe" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-694c]
+    And the extended resource claim of pod "survivor" is allocated the devices "dev-0" [DRA-693d]
+    And the status of pod "survivor" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-693d]
     When a pod "large" requesting {$(suffix).dra.test/gpu: 3} is created
-    Then pod "large" stays unbound [DRA-693b]
-    And every allocation is valid, and no device is allocated twice [DRA-693b]
+    Then pod "large" stays unbound [DRA-693f]
+    And every allocation is valid, and no device is allocated twice [DRA-693f]
