@@ -163,10 +163,10 @@ def restartable_scheduler(scenario: Scenario, target: Target) -> Unmet | None:
 
 
 def _restartable(target: Target, component: str, what: str) -> Unmet | None:
-    kind = target.components[component].kind
-    if kind in ("reference", "exec", "none"):
+    spec = target.components[component]
+    if spec.kind in ("reference", "exec", "none") or spec.is_kubernetes:
         return None
-    return untestable(f"restarts the {what}; the run cannot stop this one ({kind})")
+    return untestable(f"restarts the {what}; the run cannot stop this one ({spec.kind})")
 
 
 @requirement
