@@ -18,6 +18,11 @@ _HUGE_PAGES = "hugepages-"
 _UNION = ("capacityKey", "deviceMultiplier")
 
 
+def is_allocatable(name: str) -> bool:
+    """Return whether a node has this resource itself: cpu, memory, and huge pages of a size."""
+    return name in ("cpu", "memory") or name.startswith(_HUGE_PAGES)
+
+
 def validate_mappings(device: Obj, path: str) -> list[FieldError]:
     """The mappings of 1.36."""
     found: list[FieldError] = []
@@ -35,7 +40,7 @@ def validate_resources(device: Obj, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     for name, used in sorted((device.get("nodeAllocatableResources") or {}).items()):
         here = f"{path}.nodeAllocatableResources[{name}]"
-        if name not in ("cpu", "memory") and not name.startswith(_HUGE_PAGES):
+        if not is_allocatable(name):
             found.append(invalid(here, name, "must be a node allocatable resource name"))
         mapped, overhead = used.get("mapping"), used.get("overhead")
         if mapped is None and overhead is None:
@@ -43,7 +48,7 @@ def validate_resources(device: Obj, path: str) -> list[FieldError]:
         if mapped is not None:
             found += _mapping(mapped, device, f"{here}.mapping")
         if overhead is not None:
-            found += _overhead(overhead, f"{here}.overhead")
+            found += overhead_errors(overhead, f"{here}.overhead")
     return found
 
 
@@ -86,7 +91,8 @@ def _positive(mapped: Obj, name: str, path: str) -> list[FieldError]:
     return [invalid(f"{path}.{name}", value, "must be positive")]
 
 
-def _overhead(overhead: Obj, path: str) -> list[FieldError]:
+def overhead_errors(overhead: Obj, path: str) -> list[FieldError]:
+    """Return the errors in an overhead: it has an amount for each pod or for each container, and none is negative."""
     amounts = {name: overhead[name] for name in ("perPod", "perContainer") if overhead.get(name) is not None}
     if not amounts:
         return [invalid(path, "", "at least one of perPod or perContainer must be set")]

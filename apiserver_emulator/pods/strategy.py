@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from apiserver_emulator.node_authorizer import MIRROR, restrict_pod
-from apiserver_emulator.pods import admission, field_checks
+from apiserver_emulator.pods import admission, field_checks, node_resources
 from apiserver_emulator.pods.validation import (
     _CONTAINER_LISTS,
     claim_errors,
@@ -26,7 +26,7 @@ from dra_api.objects import Obj
 from dra_api.status import FieldError, forbidden_field
 
 DEFAULT_GRACE_S = 30
-_CLAIM_STATUSES = ("resourceClaimStatuses", "extendedResourceClaimStatus", "nodeAllocatableResourceClaimStatuses")
+_CLAIM_STATUSES = ("resourceClaimStatuses", "extendedResourceClaimStatus", node_resources.FIELD)
 
 
 class PodStrategy(BaseStrategy):
@@ -99,6 +99,8 @@ class PodStrategy(BaseStrategy):
                 keep_claim_statuses(new, old)
             if not (new.get("status") or {}).get("resourceClaimStatuses"):
                 new.get("status", {}).pop("resourceClaimStatuses", None)  # an empty list is not stored (omitempty)
+            if not ctx.enabled("DRANodeAllocatableResources"):
+                node_resources.drop_unused(new, old)
             return
         new["status"] = old.get("status", {})
         if ctx.subresource == "resize":
@@ -112,7 +114,7 @@ class PodStrategy(BaseStrategy):
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
         """ValidatePodUpdate and ValidatePodStatusUpdate."""
         if ctx.subresource == "status":
-            return status_errors(new, minor=ctx.minor)
+            return status_errors(new, minor=ctx.minor) + (node_resources.errors(new) if ctx.minor >= 37 else [])
         if ctx.subresource in ("binding", "eviction"):
             return []
         if ctx.subresource == "resize":

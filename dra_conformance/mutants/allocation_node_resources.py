@@ -6,11 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.scheduler import node_allocatable
 
 _SCHEDULER = "reference_impl.scheduler"
 _NODE = f"{_SCHEDULER}.node_allocatable"
 _STATUSES = f"{_NODE}:statuses"
 _ON: dict[str, Any] = {"kubernetes_version": "1.37", "feature_gates": ("DRANodeAllocatableResources=true",)}
+_GROUPS: dict[str, Any] = {
+    "kubernetes_version": "1.37",
+    "feature_gates": ("DRANodeAllocatableResources=true,GenericWorkload=true,DRAWorkloadResourceClaims=true",),
+}
 
 
 def _status(patch: Patch, change: Callable[[Any, dict[str, Any]], dict[str, Any]]) -> None:
@@ -157,6 +162,57 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A claim whose devices have overhead only is used by one pod."""
     patch.replace(f"{_NODE}:is_mapped", lambda allocation, device_of: True)
+
+
+@mutant("mapped-claims-are-shared-in-a-gang", rule="DRA-534", **_GROUPS)
+def _(patch: Patch) -> None:
+    """A claim with a mapped device is refused to a pod only if it is reserved for another."""
+
+    def others_use(self: Any, claim: Any, pod: Any) -> bool:
+        return any(
+            entry.get("resource") == "pods" and entry.get("uid") != pod["metadata"]["uid"]
+            for entry in (claim.get("status") or {}).get("reservedFor") or ()
+        )
+
+    patch.replace(f"{_SCHEDULER}.cluster_view:ClusterView.others_use", others_use)
+
+
+@mutant("gangs-share-no-claims-with-overhead", rule="DRA-534", **_GROUPS)
+def _(patch: Patch) -> None:
+    """The pods of a gang do not share a claim whose devices have overhead only."""
+    patch.replace(f"{_NODE}:is_mapped", lambda allocation, device_of: True)
+
+
+@mutant("devices-beyond-the-requests-of-the-pod", rule="DRA-535", **_ON)
+def _(patch: Patch) -> None:
+    """What devices use is not compared with the requests of the pod as a whole."""
+    patch.replace(f"{_NODE}:beyond_own_requests", lambda pod, entries: "")
+
+
+@mutant("requests-of-the-pod-need-room-for-devices-only", rule="DRA-535", **_ON)
+def _(patch: Patch) -> None:
+    """The requests of the containers are not added to what the devices use."""
+    patch.replace(f"{_SCHEDULER}.pod_resources:containers_requests", lambda pod: {})
+
+
+@mutant("requests-of-the-pod-in-addition-to-its-containers", rule="DRA-535b", **_ON)
+def _(patch: Patch) -> None:
+    """A pod is charged with its own requests and those of its devices."""
+    patch.replace(f"{_NODE}:charged_for", lambda pod, entries: node_allocatable.charged(entries))
+
+
+@mutant("requests-of-the-pod-are-not-charged", rule="DRA-535b", **_ON)
+def _(patch: Patch) -> None:
+    """A pod is charged with the requests of its containers although it has its own."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def requests(pod: Any) -> Any:
+            spec = {name: value for name, value in pod["spec"].items() if name != "resources"}
+            return original({**pod, "spec": spec})
+
+        return requests
+
+    patch.wrap(f"{_SCHEDULER}.pod_resources:pod_requests", make)
 
 
 def _new_only(patch: Patch) -> None:

@@ -147,6 +147,23 @@ def _(patch: Patch) -> None:
     _keeps(patch, f"{_DRA}.resource_slice:drop_disabled", ("skipNodeOperations",))
 
 
+@mutant("node-resources-of-pods-kept-without-gate", rule="DRA-537c", **_DEFAULT_GATES)
+def _(patch: Patch) -> None:
+    """The status of a pod keeps what devices use of its node although DRANodeAllocatableResources is off."""
+    patch.replace("apiserver_emulator.pods.node_resources:drop_unused", lambda new, old: None)
+
+
+@mutant("status-with-node-resources-lost-without-gate", rule="DRA-537c", **_DEFAULT_GATES)
+def _(patch: Patch) -> None:
+    """A status with a field of the disabled feature is not stored at all."""
+
+    def drop(new: Any, old: Any) -> None:
+        if "nodeAllocatableResourceClaimStatuses" in new["status"]:
+            new["status"] = old["status"]
+
+    patch.replace("apiserver_emulator.pods.node_resources:drop_unused", drop)
+
+
 @mutant("groups-kept-without-gate", rule="DRA-410", **_DEFAULT_GATES)
 def _(patch: Patch) -> None:
     """The second device of a slice keeps its groups although DRADeviceCompatibilityGroups is off."""

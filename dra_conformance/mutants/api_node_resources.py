@@ -57,7 +57,7 @@ def _(patch: Patch) -> None:
 
         return validate
 
-    patch.wrap(f"{_NODE}:_overhead", make)
+    patch.wrap(f"{_NODE}:overhead_errors", make)
 
 
 @mutant("multiplier-has-a-default", rule="DRA-427", **_ON)
@@ -121,7 +121,7 @@ def _(patch: Patch) -> None:
 
         return validate
 
-    patch.wrap(f"{_NODE}:_overhead", make)
+    patch.wrap(f"{_NODE}:overhead_errors", make)
 
 
 @mutant("overhead-of-nothing", rule="DRA-429", **_ON)
@@ -198,3 +198,83 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Devices may use resources of a node that does not exist."""
     _refusal(patch, "not found")
+
+
+_STATUS = "apiserver_emulator.pods.node_resources"
+_RECORD = r"status\.nodeAllocatableResourceClaimStatuses\[\d+\]"
+
+
+@mutant("status-records-any-claim", rule="DRA-537", **_ON)
+def _(patch: Patch) -> None:
+    """The status of a pod may record node resources of any claim."""
+    forget(patch, f"{_STATUS}:errors", "Invalid", rf"{_RECORD}\.resourceClaimName")
+
+
+@mutant("status-records-the-first-claim", rule="DRA-537", **_ON)
+def _(patch: Patch) -> None:
+    """Of several entries, the claim of the first is looked for."""
+    forget(patch, f"{_STATUS}:errors", "Invalid", r"status\.\w+\[[1-9]\d*\]\.resourceClaimName")
+
+
+@mutant("status-records-own-names-of-claims", rule="DRA-537", **_ON)
+def _(patch: Patch) -> None:
+    """A claim is found by the pod's own name of it as well."""
+
+    def make(original: _Function) -> _Function:
+        return lambda pod: original(pod) | {entry["name"] for entry in pod["spec"].get("resourceClaims") or ()}
+
+    patch.wrap(f"{_STATUS}:_claims", make)
+
+
+@mutant("status-records-templates", rule="DRA-537", **_ON)
+def _(patch: Patch) -> None:
+    """A claim from a template is found by the name of the template as well."""
+
+    def make(original: _Function) -> _Function:
+        def claims(pod: Any) -> set[str]:
+            entries = pod["spec"].get("resourceClaims") or ()
+            return set(original(pod)) | {str(entry.get("resourceClaimTemplateName")) for entry in entries}
+
+        return claims
+
+    patch.wrap(f"{_STATUS}:_claims", make)
+
+
+@mutant("status-records-no-generated-claims", rule="DRA-537", **_ON)
+def _(patch: Patch) -> None:
+    """Only claims that the spec names are found."""
+
+    def make(original: _Function) -> _Function:
+        return lambda pod: original({"spec": pod["spec"]})
+
+    patch.wrap(f"{_STATUS}:_claims", make)
+
+
+@mutant("status-records-storage", rule="DRA-537b", **_ON)
+def _(patch: Patch) -> None:
+    """A status may record that a device is mapped to storage of its node."""
+    forget(patch, f"{_STATUS}:errors", "Invalid", rf"{_RECORD}\.mapping\[\d+\]\.name")
+
+
+@mutant("status-records-overhead-of-storage", rule="DRA-537b", **_ON)
+def _(patch: Patch) -> None:
+    """A status may record an overhead of storage of its node."""
+    forget(patch, f"{_STATUS}:errors", "Invalid", rf"{_RECORD}\.overhead\[\d+\]\.name")
+
+
+@mutant("status-records-negative-amounts", rule="DRA-537b", **_ON)
+def _(patch: Patch) -> None:
+    """A recorded amount may be negative."""
+    forget(patch, f"{_STATUS}:errors", "Invalid", rf"{_RECORD}\.mapping\[\d+\]\.quantity")
+
+
+@mutant("status-records-negative-overhead-of-containers", rule="DRA-537b", **_ON)
+def _(patch: Patch) -> None:
+    """A recorded overhead of containers may be negative."""
+    forget(patch, f"{_STATUS}:errors", "Invalid", rf"{_RECORD}\.overhead\[\d+\]\.perContainer")
+
+
+@mutant("status-records-overhead-of-nothing", rule="DRA-537b", **_ON)
+def _(patch: Patch) -> None:
+    """A recorded overhead may have neither perPod nor perContainer."""
+    forget(patch, f"{_STATUS}:errors", "Invalid", rf"{_RECORD}\.overhead\[\d+\]")

@@ -427,3 +427,23 @@ def _(patch: Patch) -> None:
         return sync_claim
 
     patch.wrap(f"{CONTROLLER}.sync_claim", wrapped)
+
+
+@mutant("claims-have-the-annotation-of-the-last-entry", rule="DRA-100")
+def _(patch: Patch) -> None:
+    """The claims of a pod from one template with annotations share these, so that the last entry's name is in all."""
+
+    def wrapped(original: Any) -> Any:
+        def claim_from(template: Obj, pod: Obj, claim_name: str) -> Obj:
+            claim: Obj = original(template, pod, claim_name)
+            entries = (pod.get("spec") or {}).get("resourceClaims") or ()
+            same = [
+                one["name"] for one in entries if one.get("resourceClaimTemplateName") == template["metadata"]["name"]
+            ]
+            if same and ((template["spec"].get("metadata") or {}).get("annotations")):
+                claim["metadata"]["annotations"]["resource.kubernetes.io/pod-claim-name"] = same[-1]
+            return claim
+
+        return claim_from
+
+    patch.wrap("reference_impl.claim_controller.generate:claim_from", wrapped)

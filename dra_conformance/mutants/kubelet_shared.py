@@ -290,3 +290,32 @@ def _(patch: Patch) -> None:
         return prepare
 
     patch.wrap(f"{CLAIMS}.prepare", make)
+
+
+@mutant("cdi-devices-of-one-driver", rule="DRA-720")
+def _(patch: Patch) -> None:
+    """A container gets the CDI devices of the first driver of its requests."""
+
+    def make(original: Any) -> Any:
+        def given(self: Any, pod: Any, container: Any) -> Any:
+            found = original(self, pod, container)
+            return [one for one in found if one.driver == found[0].driver]
+
+        return given
+
+    patch.wrap(f"{CLAIMS}.given_devices", make)
+
+
+@mutant("cdi-devices-of-all-drivers-of-the-claim", rule="DRA-720")
+def _(patch: Patch) -> None:
+    """A request that two drivers serve gives a container the devices that they have for the whole claim."""
+
+    def make(original: Any) -> Any:
+        def devices(self: Any, request: str = "") -> Any:
+            found = list(original(self, request))
+            several = len({driver for driver, _ in found}) > 1
+            return list(original(self)) if several else found
+
+        return devices
+
+    patch.wrap(f"{RECORD}.devices", make)

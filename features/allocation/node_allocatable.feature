@@ -186,6 +186,75 @@ Feature: Devices that use resources of their node
     When a pod "rest" that requests 24 of cpu is created
     Then pod "rest" is bound to "n1"
 
+  @DRA-534 @gate:DRAWorkloadResourceClaims
+  Scenario: A gang whose pods would share a claim with a mapped device waits
+    Given the scheduler binds pods itself
+    And node "n1"
+    And node "n1" declares the features "DRANodeAllocatableResources"
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, attributes: {dra.test/mapped: {bool: true}}, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "1"}}}}
+        - {name: b, attributes: {dra.test/mapped: {bool: false}}, nodeAllocatableResources: {cpu: {overhead: {perPod: "1"}}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mapped" with:
+      """
+      requests: [{name: r, exactly: {deviceClassName: $(class:accelerator), selectors: [{cel: {expression: 'device.attributes["dra.test"].mapped'}}]}}]
+      """
+    And a ResourceClaim "overhead" with:
+      """
+      requests: [{name: r, exactly: {deviceClassName: $(class:accelerator), selectors: [{cel: {expression: '!device.attributes["dra.test"].mapped'}}]}}]
+      """
+    And a workload PodGroup "train" of at least 2 pods using claim "mapped" as "gpu"
+    And a workload PodGroup "serve" of at least 2 pods using claim "overhead" as "gpu"
+    When a pod "a" of workload PodGroup "train" using claim "mapped" as "gpu" is created
+    And a pod "b" of workload PodGroup "train" using claim "mapped" as "gpu" is created
+    And a pod "c" of workload PodGroup "serve" using claim "overhead" as "gpu" is created
+    And a pod "d" of workload PodGroup "serve" using claim "overhead" as "gpu" is created
+    Then pod "c" is bound to "n1"
+    And pod "d" is bound to "n1"
+    And pod "a" stays unbound
+    And pod "b" stays unbound
+
+  @DRA-535 @DRA-535b
+  Scenario: The requests of a pod as a whole limit what its devices may use, and are what is charged
+    Given the scheduler binds pods itself
+    And node "n1"
+    And node "n1" declares the features "DRANodeAllocatableResources"
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "10"}, overhead: {perPod: "1"}}}}
+        - {name: b, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "10"}, overhead: {perPod: "1"}}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "tight" for 1 of "accelerator"
+    And a ResourceClaim "wide" for 1 of "accelerator"
+    When a pod "tight" using claim "tight" is created with:
+      """
+      resources: {requests: {cpu: 14999m, memory: 1Gi}}
+      containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {claims: [{name: tight}], requests: {cpu: "4"}}}]
+      """
+    Then pod "tight" stays unbound [DRA-535]
+    And claim "tight" stays unallocated [DRA-535]
+    When a pod "wide" using claim "wide" is created with:
+      """
+      resources: {requests: {cpu: "15"}}
+      containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {claims: [{name: wide}], requests: {cpu: "4"}}}]
+      """
+    Then pod "wide" is bound to "n1" [DRA-535]
+    And the status of pod "wide" has the node resources of its claims: [DRA-535b]
+      """
+      [{resourceClaimName: wide, containers: [main], mapping: [{name: cpu, quantity: "10"}], overhead: [{name: cpu, perPod: "1"}]}]
+      """
+    When a pod "too-much" that requests 49001m of cpu is created
+    Then pod "too-much" stays unbound [DRA-535b]
+    When a pod "rest" that requests 49 of cpu is created
+    Then pod "rest" is bound to "n1" [DRA-535b]
+
   @DRA-536
   Scenario: What the devices of an allocated claim use counts for the next pods that use it
     Given the scheduler binds pods itself

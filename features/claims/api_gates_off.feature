@@ -53,6 +53,14 @@ Feature: Fields of features that are switched off
       | a derived attribute of a claim     | claims/claim    | spec.devices.requests[0].exactly.derivedAttributes      | [{name: derived.dra.test/one, expression: "1"}]  |
       | a derived attribute of a template  | claims/template | spec.spec.devices.requests[0].exactly.derivedAttributes | [{name: derived.dra.test/one, expression: "1"}]  |
 
+  @DRA-537c @gate-off:DRANodeAllocatableResources @since:1.37
+  Scenario: What devices use of their node is dropped from the status of a pod
+    Given the manifest "claims/pod"
+    And it is created
+    When its status "status" is updated to {phase: Running, nodeAllocatableResourceClaimStatuses: [{resourceClaimName: some-claim, mapping: [{name: cpu, quantity: "1"}]}]}
+    Then its "status.phase" reads Running
+    And its "status.nodeAllocatableResourceClaimStatuses" reads null
+
   @DRA-410 @gate-off:DRADeviceCompatibilityGroups @gate:DRAPartitionableDevices @since:1.37
   Scenario: The compatibility groups of all devices are dropped
     Given the manifest "claims/slice"

@@ -116,3 +116,46 @@ Feature: API validation of what devices use of their nodes
     Then the API server accepts it
     When its "spec.devices[0].nodeAllocatableResources" is updated to {cpu: {overhead: {perPod: 1}}}
     Then the API server refuses it with 403 Forbidden
+
+  @DRA-537 @DRA-537b @gate:DRANodeAllocatableResources
+  Scenario: A pod's status records node resources of each claim that its spec names or that was generated for it
+    Given the manifest "claims/pod"
+    And "spec.resourceClaims" is [{name: gpu, resourceClaimName: shared}, {name: nic, resourceClaimTemplateName: port}]
+    And it is created
+    And its status "status.resourceClaimStatuses" is [{name: nic, resourceClaimName: port-x7k2p}]
+    When its status "status.nodeAllocatableResourceClaimStatuses" is updated to [{resourceClaimName: shared, containers: [main], mapping: [{name: cpu, quantity: "2"}]}, {resourceClaimName: port-x7k2p, mapping: [{name: memory, quantity: "0"}, {name: hugepages-2Mi, quantity: 4Mi}], overhead: [{name: memory, perPod: 1Mi}, {name: cpu, perContainer: "0"}]}]
+    Then the API server accepts it [DRA-537]
+    And its "status.nodeAllocatableResourceClaimStatuses[*].resourceClaimName" reads [shared, port-x7k2p] [DRA-537]
+    And its "status.nodeAllocatableResourceClaimStatuses[1].mapping[*].name" reads [memory, hugepages-2Mi] [DRA-537b]
+
+  @DRA-537 @gate:DRANodeAllocatableResources
+  Scenario Outline: A pod's status cannot record node resources of <what>
+    Given the manifest "claims/pod"
+    And "spec.resourceClaims" is [{name: gpu, resourceClaimName: shared}, {name: nic, resourceClaimTemplateName: port}]
+    And it is created
+    And its status "status.resourceClaimStatuses" is [{name: nic, resourceClaimName: port-x7k2p}]
+    When its status "status.nodeAllocatableResourceClaimStatuses" is updated to [{resourceClaimName: shared, mapping: [{name: cpu, quantity: "1"}]}, {resourceClaimName: <name>, mapping: [{name: cpu, quantity: "1"}]}]
+    Then the API server refuses it: Invalid at "status.nodeAllocatableResourceClaimStatuses[1].resourceClaimName"
+
+    Examples:
+      | what                            | name  |
+      | a claim of another pod          | other |
+      | its own name of a claim         | gpu   |
+      | the template instead of a claim | port  |
+
+  @DRA-537b @gate:DRANodeAllocatableResources
+  Scenario Outline: A pod's status cannot record <what>
+    Given the manifest "claims/pod"
+    And "spec.resourceClaims" is [{name: gpu, resourceClaimName: shared}]
+    And it is created
+    When its status "status.nodeAllocatableResourceClaimStatuses" is updated to [{resourceClaimName: shared, <use>}]
+    Then the API server refuses it: Invalid at "status.nodeAllocatableResourceClaimStatuses[0].<field>"
+
+    Examples:
+      | what                                | use                                                                                | field                    |
+      | storage of the node for a device    | mapping: [{name: cpu, quantity: "1"}, {name: ephemeral-storage, quantity: "1"}]    | mapping[1].name          |
+      | storage of the node as overhead     | overhead: [{name: ephemeral-storage, perPod: "1"}]                                 | overhead[0].name         |
+      | a negative amount for a device      | mapping: [{name: cpu, quantity: "1"}, {name: memory, quantity: "-1"}]              | mapping[1].quantity      |
+      | a negative overhead of the pod      | overhead: [{name: cpu, perPod: "-1", perContainer: "1"}]                           | overhead[0].perPod       |
+      | a negative overhead of a container  | overhead: [{name: cpu, perPod: "1"}, {name: memory, perPod: "1", perContainer: "-1"}] | overhead[1].perContainer |
+      | an overhead of nothing              | overhead: [{name: cpu, perPod: "1"}, {name: memory}]                               | overhead[1]              |

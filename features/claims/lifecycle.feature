@@ -44,6 +44,16 @@ Feature: Lifecycle of claims
     And the ResourceClaim "one" has "metadata.annotations" {resource.kubernetes.io/pod-claim-name: right} [DRA-100]
 
   @DRA-100
+  Scenario: Claims that are created at the same time from a template with annotations have those of their own entries
+    Given the objects of the manifest "claims/labelled-template"
+    # It finds all pods at once, and creates their claims side by side.
+    And the claim-controller is stopped
+    And pods "p" 1 to 20 each using template "labelled" as "left, right"
+    When the claim-controller is started
+    Then every pod has each of its claims once
+    And each claim of every pod is annotated with the entry that it was created for
+
+  @DRA-100
   Scenario: A recorded claim that has lost its annotation is not created again
     Given the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"

@@ -206,7 +206,7 @@ class ClusterView:
             key = key_of(pod)
             groups = share.groups if share is not None else ()
             self._assumed[key] = Assumed(
-                uid_of(pod), node, frozenset(allocations), groups, node_allocatable.charged(uses)
+                uid_of(pod), node, frozenset(allocations), groups, node_allocatable.charged_for(pod, uses)
             )
             for claim, allocation in allocations.items():
                 self.ledger.assume(uid_of(pod), claim, allocation)
@@ -409,7 +409,7 @@ class ClusterView:
         if not self._charges_devices:
             return {}
         if (seen.get("spec") or {}).get("nodeName"):
-            return node_allocatable.charged((seen.get("status") or {}).get(node_allocatable.FIELD) or ())
+            return node_allocatable.charged_for(seen, (seen.get("status") or {}).get(node_allocatable.FIELD) or ())
         assumed = self._assumed.get(pod)
         return assumed.uses if assumed else {}
 

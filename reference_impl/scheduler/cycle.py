@@ -321,7 +321,12 @@ class Cycle:
         """Return the allocations; None, with the reason recorded, if devices use more of the node than it has left."""
         if uses := self._uses(attempt, state, allocations):
             name = state.facts.name
-            needs = added(self._needs(attempt.pod, state, attempt.extended), node_allocatable.charged(uses))
+            if beyond := node_allocatable.beyond_own_requests(attempt.pod, uses):
+                attempt.refused[name] = f"pod level request for {beyond} is insufficient for containers and devices"
+                return None
+            needs = added(
+                self._needs(attempt.pod, state, attempt.extended), node_allocatable.charged_for(attempt.pod, uses)
+            )
             if reason := node_filter.full(needs, self._view.used(name), state.allocatable):
                 attempt.refused[name] = reason
                 return None

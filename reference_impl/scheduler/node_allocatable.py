@@ -5,8 +5,7 @@ and once more for each container that references the claim. The scheduler charge
 `status.nodeAllocatableResourceClaimStatuses` of the pod. Pure functions.
 
 Source: k8s.io/kubernetes v1.37.2 pkg/scheduler/framework/plugins/dynamicresources/nodeallocatabledynamicresources.go,
-k8s.io/component-helpers v0.37.2 resource/helpers.go (addDRANodeAllocatableClaimResources); rules DRA-528 to DRA-533 and
-DRA-536.
+k8s.io/component-helpers v0.37.2 resource/helpers.go (addDRANodeAllocatableClaimResources); rules DRA-528 to DRA-536.
 """
 
 from __future__ import annotations
@@ -16,7 +15,9 @@ from typing import NamedTuple
 
 from dra_api.allocations import results_of_allocation
 from dra_api.objects import Obj, name_of
+from dra_api.pod_requests import added
 from dra_api.quantity import Quantity
+from reference_impl.scheduler import pod_resources
 from reference_impl.scheduler.allocator.model import Device, DeviceId
 
 FIELD = "nodeAllocatableResourceClaimStatuses"
@@ -60,6 +61,19 @@ def charged(entries: Iterable[Obj]) -> dict[str, int]:
             add(overhead["name"], overhead.get("perPod"))
             add(overhead["name"], overhead.get("perContainer"), len(entry.get("containers") or ()))
     return total
+
+
+def charged_for(pod: Obj, entries: Iterable[Obj]) -> dict[str, int]:
+    """Return what the statuses of a pod add to its requests: nothing where the pod as a whole has a request."""
+    own = pod_resources.own_requests(pod)
+    return {name: amount for name, amount in charged(entries).items() if name not in own}
+
+
+def beyond_own_requests(pod: Obj, entries: Iterable[Obj]) -> str:
+    """Return the first resource of which containers and devices use more than the pod as a whole requests, or ""."""
+    own = pod_resources.own_requests(pod)
+    used = added(pod_resources.containers_requests(pod), charged(entries))
+    return next((name for name in own if used.get(name, 0) > own[name]), "")
 
 
 def _status(pod: Obj, used: UsedClaim, device_of: DeviceOf) -> Obj | None:

@@ -3,7 +3,7 @@
 Pure functions. Amounts are integers in thousandths.
 
 Source: k8s.io/component-helpers resource.PodRequests and the NodeResourcesFit plugin (v0.36): overhead is on top of the
-requests of the containers.
+requests of the containers, or of those of the pod as a whole.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from dra_api.quantity import Quantity
 
 Amounts: TypeAlias = Mapping[str, int]
 
+_OF_PODS = ("cpu", "memory")
+_HUGE_PAGES = "hugepages-"
+
 
 def amounts(quantities: Mapping[str, object] | None) -> dict[str, int]:
     """Return a v1.ResourceList in thousandths."""
@@ -29,11 +32,21 @@ def container_requests(container: Mapping[str, Any]) -> dict[str, int]:
     return {**amounts(resources.get("limits")), **amounts(resources.get("requests"))}
 
 
+def own_requests(pod: Obj) -> dict[str, int]:
+    """Return the requests of a pod as a whole (`spec.resources`), which count in the place of its containers'."""
+    own = amounts(((pod.get("spec") or {}).get("resources") or {}).get("requests"))
+    return {name: value for name, value in own.items() if name in _OF_PODS or name.startswith(_HUGE_PAGES)}
+
+
+def containers_requests(pod: Obj) -> dict[str, int]:
+    """Return the total requests of the containers of a pod."""
+    return of_containers(pod.get("spec") or {}, container_requests)
+
+
 def pod_requests(pod: Obj) -> dict[str, int]:
     """Return the total requests of a pod with its overhead, and with one of `pods`."""
-    spec = pod.get("spec") or {}
-    total = added(of_containers(spec, container_requests), amounts(spec.get("overhead")))
-    return {**total, "pods": 1000}
+    total = {**containers_requests(pod), **own_requests(pod)}
+    return {**added(total, amounts((pod.get("spec") or {}).get("overhead"))), "pods": 1000}
 
 
 def insufficient(asked: Amounts, used: Amounts, allocatable: Amounts) -> str:

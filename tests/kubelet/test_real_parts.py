@@ -358,11 +358,14 @@ def test_a_device_is_given_when_all_that_it_would_edit_is_seen(tmp_path: Path) -
     assert {node.path: node.permissions for node in view.device_nodes} == {"/dev/x": "rw", "/dev/shut": ""}
 
 
-def test_sources_of_mounts_and_annotations_are_read_from_the_configuration(tmp_path: Path) -> None:
+def test_sources_and_options_of_mounts_and_annotations_are_read_from_the_configuration(tmp_path: Path) -> None:
     cri = "io.kubernetes.cri"
     annotations = {f"{cri}.container-name": "main", f"{cri}.sandbox-uid": "u", "dra.test/gpu": "gpu-0"}
     configs = {
-        "main": {"annotations": annotations, "mounts": [{"destination": "/given", "source": "/var/lib/x"}]},
+        "main": {
+            "annotations": annotations,
+            "mounts": [{"destination": "/given", "source": "/var/lib/x", "options": ["ro", "bind"]}],
+        },
         "sandbox": {"annotations": {f"{cri}.sandbox-uid": "u"}},
     }
     for name, config in configs.items():
@@ -374,6 +377,7 @@ def test_sources_of_mounts_and_annotations_are_read_from_the_configuration(tmp_p
     assert (found.id, found.pod_uid, found.container) == ("main", "u", "main")
     view = container_probe.view(SIGHT, [], found)
     assert [(one.container_path, one.host_path) for one in view.mounts] == [("/given", "/var/lib/x")]
+    assert view.mounts[0].options == ("ro", "bind")
     assert view.annotations == {"dra.test/gpu": "gpu-0"}
     # A container that has ended has no configuration.
     assert container_probe.view(SIGHT, []).mounts[0].host_path == "/host"

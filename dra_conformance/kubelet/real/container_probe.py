@@ -4,8 +4,8 @@ The program prints one line into the container's log (dra_conformance/go_program
 kubelet stores below its folder of pod logs in CRI's format. The program does not know its CDI devices: a device of the
 node's CDI specs counts as injected if everything that it edits is visible.
 
-Annotations, and where mounts come from, are not visible inside; they are read from the container's OCI configuration,
-which exists while the container runs. Device nodes and mounts that every container has are left out.
+Annotations, and the sources and options of mounts, are not visible inside; they are read from the container's OCI
+configuration, which exists while the container runs. Device nodes and mounts that every container has are left out.
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ _EVERY_MOUNT = (
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """The OCI configuration of a container that runs: sources of mounts by their path, and the annotations."""
+    """The OCI configuration of a container that runs: sources and options of mounts by path, and the annotations."""
 
     id: str
     pod_uid: str
     container: str
     mounts: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -67,6 +68,7 @@ def bundles(tasks: Path) -> Iterable[Bundle]:
                 pod_uid=annotations.get("io.kubernetes.cri.sandbox-uid", ""),
                 container=name,
                 mounts={one["destination"]: one.get("source", "") for one in config.get("mounts") or ()},
+                options={one["destination"]: tuple(one.get("options") or ()) for one in config.get("mounts") or ()},
                 annotations={key: value for key, value in annotations.items() if ".kubernetes." not in key},
             )
 
@@ -88,6 +90,7 @@ def read(pod_logs: Path, *, namespace: str, pod: str, uid: str, container: str) 
 def view(sight: Probe, roots: Sequence[Path], configured: Bundle | None = None) -> ContainerView:
     """A sight as a view; `roots` are the node's CDI folders. `configured`: the container's configuration if it runs."""
     sources = configured.mounts if configured else {}
+    options = configured.options if configured else {}
     devices = tuple(
         DeviceNode(
             path=node["path"],
@@ -101,7 +104,7 @@ def view(sight: Probe, roots: Sequence[Path], configured: Bundle | None = None) 
         if not any(fnmatchcase(node["path"], f"/dev/{one}") for one in _EVERY_DEVICE)
     )
     mounts = tuple(
-        Mount(entry["path"], sources.get(entry["path"]) or entry["source"], ())
+        Mount(entry["path"], sources.get(entry["path"]) or entry["source"], options.get(entry["path"], ()))
         for entry in sight["mounts"]
         if not any(fnmatchcase(entry["path"], one) for one in _EVERY_MOUNT)
     )
