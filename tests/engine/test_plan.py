@@ -461,6 +461,7 @@ def test_every_requirement_can_be_unmet() -> None:
         claim_controller="cluster",
     )
     real = msgspec.structs.replace(harder, scheduler="kube-scheduler")
+    others = msgspec.structs.replace(harder, scheduler="cluster")
     words = 'revision "documented", manifest "a-v1beta2"'
     steps = {"virtual-clock": "600 seconds pass"}
     for need in NEEDS:
@@ -483,7 +484,7 @@ def test_every_requirement_can_be_unmet() -> None:
             )
             .decisions[0]
             .status
-            for options in (hard, harder, real)
+            for options in (hard, harder, real, others)
         ]
         assert set(found) & {Status.NOT_APPLICABLE, Status.UNTESTABLE}, need
 
