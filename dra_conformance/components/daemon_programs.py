@@ -116,9 +116,13 @@ class ContainerFiles:
 def _imex_program() -> bytes:
     """Return the simulated IMEX program, compiled: pods start it often."""
     with tempfile.TemporaryDirectory() as folder:
-        compiled = Path(folder) / "imex.pyc"
+        source, compiled = Path(folder) / "imex.py", Path(folder) / "imex.pyc"
+        # The source that this process has imported: the mutation survey changes it without the file.
+        loader: Any = imex.__loader__
+        source.write_text(loader.get_source(imex.__name__), encoding="utf-8")
         py_compile.compile(
-            imex.__file__,
+            str(source),
+            dfile=imex.__file__,
             cfile=str(compiled),
             doraise=True,
             invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,

@@ -132,3 +132,41 @@ Feature: Control of the fake NVML
     Given NVML on the GPUs of "dgx-h100"
     When the program "load by name" runs in another process
     Then it prints "by name 8 GPUs, a copy 8 GPUs"
+
+  @NVML-092 @needs:fake-nvml
+  Scenario: The fake node of a machine is made once, and again when its inventory changes
+    When the inventories of the machines are
+      | file         | text |
+      | default.yaml | t4   |
+      | n2.yaml      | {driver_version: "580.1", cuda_version: "13.0", gpus: [{board: l40s-pcie-48gb, bus: "00000000:05:00.0"}, {board: t4-pcie-16gb, bus: "00000000:06:00.0"}]} |
+      | n.yaml       | l40s |
+    And an interrupted start has left files in the folder "d"
+    Then the fake nodes of the machines are made or kept as the table shows
+      | folder | machine | result | GPUs                  | identities |
+      | a      | n1      | made   | Tesla T4              | new        |
+      | a      | n1      | kept   | Tesla T4              | a n1       |
+      | b      | n2      | made   | NVIDIA L40S, Tesla T4 | new        |
+      | c      | n3      | made   | Tesla T4              | new        |
+      | d      | n1      | made   | Tesla T4              | a n1       |
+      | a      | n1      | kept   | Tesla T4              | a n1       |
+      | c      | n4      | made   | Tesla T4              | new        |
+    When the inventories of the machines are
+      | file         | text  |
+      | default.yaml | "t4"  |
+      | n1.yaml      | t4    |
+      | n2.yaml      | gpus: |
+      | n5.yaml      | gpus: [ |
+      | n6.yaml      | t5    |
+      | n7.yaml      | {driver_version: "580.1", cuda_version: "13.0", gpus: [{board: t4-pcie-16gb}]} |
+    Then the fake nodes of the machines are made or kept as the table shows
+      | folder | machine | result | GPUs     | identities |
+      | c      | n4      | made   | Tesla T4 | c n4       |
+      | d      | n1      | kept   | Tesla T4 | a n1       |
+    And the fake node of machine "n2" is refused with "n2.yaml"
+    And the fake node of machine "n5" is refused with "not valid YAML"
+    And the fake node of machine "n6" is refused with "no inventory is called 't5'"
+    And the fake node of machine "n7" is refused with "n7.yaml:1: defaults.bus"
+    When the inventories of the machines are
+      | file    | text |
+      | n1.yaml | t4   |
+    Then the fake node of machine "n8" is refused with "neither n8.yaml nor default.yaml"

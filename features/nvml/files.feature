@@ -231,3 +231,34 @@ Feature: Files of the machine that belong to NVML's GPUs
       | value                    | expected                                                              |
       | driver of its PCI device | vfio-pci                                                              |
       | files of vfio            | iommu, vfio/0, vfio/devices, vfio/devices/vfio0, vfio/vfio, vfio0 |
+
+  @NVML-089 @needs:chosen-gpus
+  Scenario: Writes of a program that has the bind files mounted act before they return
+    Given NVML on the GPUs of this suite's inventory "distinct"
+    And its node has an IOMMU
+    Then these writes of a program that has the files mounted return
+      | file                          | text         | returns |
+      | drivers/vfio-pci/bind         | GPU 2        | ENODEV  |
+      | drivers/nvidia/unbind         | 0002:10:00.0 | ENODEV  |
+      | devices/GPU 2/driver_override | vfio-pci     | OK      |
+      | drivers/nvidia/unbind         | GPU 2        | OK      |
+      | drivers/nvidia/unbind         | GPU 2        | ENODEV  |
+      | drivers/nvidia/bind           | GPU 2        | ENODEV  |
+      | drivers/vfio-pci/refuses      | GPU 2        | OK      |
+      | drivers/vfio-pci/bind         | GPU 2        | EBUSY   |
+      | drivers/vfio-pci/refuses      | none         | OK      |
+      | drivers/vfio-pci/bind         | GPU 2        | OK      |
+      | devices/GPU 1/driver_override | vfio-pci     | OK      |
+      | drivers/nvidia/unbind         | GPU 1        | OK      |
+      | drivers/vfio-pci/bind         | GPU 1        | OK      |
+      | drivers/vfio-pci/unbind       | GPU 1        | OK      |
+    And these values agree for GPU 2
+      | value                    | expected          |
+      | driver of its PCI device | vfio-pci          |
+      | files of vfio            | vfio/1, vfio/vfio |
+    And these values agree for GPU 1
+      | value                    | expected |
+      | driver of its PCI device | none     |
+    And these values agree for GPU 3
+      | value                    | expected |
+      | driver of its PCI device | nvidia   |
