@@ -71,7 +71,8 @@ def _(world: World, datatable: list[list[str]]) -> None:
             mode = stat.S_IMODE(node.state_path.stat().st_mode)
         world.check(mode == 0o644, f"mode of the state of the {what}", expected="644", observed=f"{mode:o}")
         same = sorted(" ".join(key) for key, other in machines.identities.items() if set(other) & set(found))
-        observed = "new" if not same else like if like in same and machines.identities[_key(like)] == found else same
+        exact = like in same and machines.identities[_key(like)] == found
+        observed = "new" if not same else like if exact else ", ".join(same)
         world.check(observed == like, f"identities of the {what}", expected=like, observed=observed)
         machines.identities[name, machine] = found
 

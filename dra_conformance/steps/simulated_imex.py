@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -98,7 +99,7 @@ def _(world: World, numbers: str) -> None:
         world.cleanup.callback(daemon.stop)
         daemon.start()
         nodes.daemons[number] = daemon
-        world.poll(lambda at=number: bool(_state(nodes, at)) or not nodes.daemons[at].running, _within(world))
+        world.poll(partial(_serves_or_ended, nodes, number), _within(world))
 
 
 @then("the simulated nvidia-imex of node {number:d} ends in order on SIGTERM")
@@ -264,6 +265,10 @@ def _state(nodes: ImexNodes, number: int) -> dict[str, Any]:
         return imex.query(settings.address, settings.control_port, timeout=_QUERY)
     except (OSError, ValueError):
         return {}
+
+
+def _serves_or_ended(nodes: ImexNodes, number: int) -> bool:
+    return bool(_state(nodes, number)) or not nodes.daemons[number].running
 
 
 def _within(world: World) -> float:
