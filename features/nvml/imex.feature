@@ -116,6 +116,7 @@ Feature: The simulated nvidia-imex
       """
     And the hosts file of the simulated nvidia-imex is
       """
+      # no names: the nodes file has addresses
       """
     When the simulated nvidia-imex of nodes 1 starts
     Then the simulated nvidia-imex-ctl of node 1 comes to print for -q
