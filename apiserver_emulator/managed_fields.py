@@ -169,7 +169,7 @@ def _cap(managers: Managers) -> None:
         return
     updates = sorted(
         # Applied fields are never folded: the next apply of their manager needs them.
-        (who for who in managers if who.operation == "Update" and not who.subresource),
+        (who for who in managers if who.operation == "Update"),
         key=lambda who: (managers[who].time, who.name),
     )
     left = len(updates)

@@ -34,7 +34,7 @@ def strategic_merge(current: Obj, change: Obj, node: Node | None) -> Obj:
         return replaced
     if directive == "delete":
         return {}
-    if directive not in (None, "merge"):
+    if directive is not None:
         raise StatusError(
             500, "", f"unknown patch type: {directive} in map: {go_plain({_DIRECTIVE: directive, **change})}"
         )

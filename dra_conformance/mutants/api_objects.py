@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -464,6 +465,41 @@ def _(patch: Patch) -> None:
     patch.wrap("apiserver_emulator.server_side_apply:write", make)
 
 
+@mutant("entries-of-subresources-are-never-shared", rule="DRA-685b")
+def _(patch: Patch) -> None:
+    """Only entries of the main resource become part of the entry of old changes."""
+
+    def make(original: _Function) -> _Function:
+        def cap(managers: Any) -> None:
+            kept = {who: managers.pop(who) for who in list(managers) if who.subresource}
+            original(managers)
+            managers.update(kept)
+
+        return cap
+
+    patch.wrap("apiserver_emulator.managed_fields:_cap", make)
+
+
+@mutant("entries-of-updates-without-limit", rule="DRA-685b")
+def _(patch: Patch) -> None:
+    """Each manager keeps an entry of its own, however many there are."""
+    patch.replace("apiserver_emulator.managed_fields:_cap", lambda managers: None)
+
+
+@mutant("reset-objects-have-owners", rule="DRA-685")
+def _(patch: Patch) -> None:
+    """The first apply after a reset does not count the fields that were there."""
+
+    def make(original: _Function) -> _Function:
+        def apply(live: Any, *args: Any, **options: Any) -> Any:
+            live["metadata"].setdefault("managedFields", [])
+            return original(live, *args, **options)
+
+        return apply
+
+    patch.wrap("apiserver_emulator.server_side_apply:apply", make)
+
+
 @mutant("evictions-ignore-budgets", rule="DRA-686")
 def _(patch: Patch) -> None:
     """A PodDisruptionBudget does not count."""
@@ -474,3 +510,104 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A pod that is pending is not evicted while its budget allows no disruption."""
     patch.replace(f"{_PODS}.subresources:_disruption_is_free", lambda pod: False)
+
+
+_DISCOVERY = "apiserver_emulator.discovery"
+
+
+@mutant("all-resources-are-namespaced", rule="DRA-700")
+def _(patch: Patch) -> None:
+    """Discovery reports cluster-scoped resources as namespaced."""
+
+    def make(original: _Function) -> _Function:
+        def listed(*args: Any) -> Any:
+            found = original(*args)
+            for entry in found["resources"] if found else ():
+                entry["namespaced"] = True
+            return found
+
+        return listed
+
+    patch.wrap(f"{_DISCOVERY}:resource_list", make)
+
+
+@mutant("discovery-without-subresources", rule="DRA-700")
+def _(patch: Patch) -> None:
+    """Discovery has no subresources."""
+
+    def make(original: _Function) -> _Function:
+        def listed(*args: Any) -> Any:
+            found = original(*args)
+            if found:
+                found["resources"] = [entry for entry in found["resources"] if "/" not in entry["name"]]
+            return found
+
+        return listed
+
+    patch.wrap(f"{_DISCOVERY}:resource_list", make)
+
+
+@mutant("last-version-is-preferred", rule="DRA-700")
+def _(patch: Patch) -> None:
+    """The versions of a group are listed with the oldest one first."""
+    patch.wrap(f"{_DISCOVERY}:api_group", lambda original: lambda group, found: original(group, found[::-1]))
+
+
+@mutant("aggregated-discovery-without-subresources", rule="DRA-701")
+def _(patch: Patch) -> None:
+    """Aggregated discovery leaves out the subresources that the single documents have."""
+
+    def make(original: _Function) -> _Function:
+        def aggregated(*args: Any) -> Any:
+            found = original(*args)
+            for resource in found["resources"]:
+                resource.pop("subresources", None)
+            return found
+
+        return aggregated
+
+    patch.wrap(f"{_DISCOVERY}:_aggregated_version", make)
+
+
+@mutant("openapi-without-paths", rule="DRA-702")
+def _(patch: Patch) -> None:
+    """The OpenAPI documents have no paths."""
+
+    def make(original: _Function) -> _Function:
+        return lambda *args: {**original(*args), "paths": {}}
+
+    patch.wrap("apiserver_emulator.openapi:OpenApi._document", make)
+
+
+@mutant("protobuf-without-labels", rule="DRA-703")
+def _(patch: Patch) -> None:
+    """Labels are missing in the protobuf form."""
+
+    def make(original: _Function) -> _Function:
+        def fill(obj: Any, message: Any) -> None:
+            original({key: value for key, value in obj.items() if key != "labels"}, message)
+
+        return fill
+
+    patch.wrap("apiserver_emulator.protobuf.writer:_set_fields", make)
+
+
+@mutant("table-shows-phases", rule="DRA-704")
+def _(patch: Patch) -> None:
+    """The table of pods shows their phase, whatever their containers wait for."""
+
+    def phase(pod: Any) -> object:
+        return (pod.get("status") or {}).get("phase", "")
+
+    def make(original: _Function) -> _Function:
+        def table(resource: Any, records: Any, **options: Any) -> Any:
+            columns = resource.columns
+            if resource.plural == "pods":
+                columns = tuple(
+                    dataclasses.replace(one, cell=phase) if one.name == "Status" else one for one in columns
+                )
+            return original(dataclasses.replace(resource, columns=columns), records, **options)
+
+        return table
+
+    patch.wrap("apiserver_emulator.handlers.read:table", make)

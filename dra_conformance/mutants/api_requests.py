@@ -115,6 +115,33 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_FORMATS}:strategic_merge", lambda original: lambda obj, change, node: original(obj, change, None))
 
 
+@mutant("strategic-patch-keeps-replaced-maps", rule="DRA-393b")
+def _(patch: Patch) -> None:
+    """The directive `replace` of a map is ignored, so that its other members stay."""
+
+    def make(original: _Function) -> _Function:
+        def merged(current: Any, change: Any, node: Any) -> Any:
+            if isinstance(change, dict) and change.get("$patch") == "replace":
+                del change["$patch"]
+            return original(current, change, node)
+
+        return merged
+
+    patch.wrap("apiserver_emulator.strategic_merge:strategic_merge", make)
+
+
+@mutant("strategic-patch-without-order", rule="DRA-393b")
+def _(patch: Patch) -> None:
+    """The order that a strategic merge patch gives to a list is ignored."""
+    patch.replace("apiserver_emulator.strategic_merge:_ordered", lambda items, order, typed: items)
+
+
+@mutant("lists-of-an-apply-are-replaced", rule="DRA-394")
+def _(patch: Patch) -> None:
+    """An apply replaces the lists that it names."""
+    patch.replace(f"{_APPLY}:is_granular_list", lambda value, node: False)
+
+
 @mutant("apply-without-conflicts", rule="DRA-394")
 def _(patch: Patch) -> None:
     """An apply takes fields from other managers without being forced."""

@@ -5,18 +5,23 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from urllib.parse import parse_qsl
 
 import orjson
 
-from dra_api.client import KubeClient
-from dra_api.objects import Obj
+from dra_api.client import KubeClient, error_from
+from dra_api.objects import Obj, name_of
+from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import when
 from dra_conformance.engine.world import World
-from dra_conformance.steps.objects import attempt, value_of
+from dra_conformance.steps.objects import attempt, draft, value_of
 from dra_conformance.steps.users import client_of
 
 _PATCH = "application/merge-patch+json"
+_PROTOBUF = "application/vnd.kubernetes.protobuf"
+_MAGIC = b"k8s\0"
+"""The first bytes of an object in Kubernetes' protobuf form."""
 
 
 def _send(
@@ -67,3 +72,21 @@ def _(world: World, method: str, accept: str, path: str) -> None:
 def _(world: World, user: str, method: str, path: str, body: str) -> None:
     """Send a request as another user, with a body in JSON, here YAML, or none (`null`); a PATCH is a merge patch."""
     _send(world, client_of(world, user), method, path, body=_json(world, body))
+
+
+@when("it is read and written back in protobuf")
+def _(world: World) -> None:
+    """Update the created object with the bytes that the API server sends as its protobuf form."""
+    obj, client = draft(world), world.client
+    path = f"{manifests.resource_of(obj).path(world.namespace)}/{name_of(obj)}"
+
+    def request() -> Obj:
+        headers = {"Accept": _PROTOBUF, "User-Agent": client.user_agent}
+        read = client.transport.request("GET", path, headers=headers)
+        if read.status != HTTPStatus.OK:
+            raise error_from(read.status, read.body, request=f"GET {path}")
+        begins = read.body[: len(_MAGIC)]
+        world.check(begins == _MAGIC, "the response is in protobuf", expected=str(_MAGIC), observed=str(begins))
+        return client.raw("PUT", path, body=read.body, content_type=_PROTOBUF, accept="application/json")
+
+    attempt(world, request)

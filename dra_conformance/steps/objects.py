@@ -323,6 +323,16 @@ def _(world: World, kind: str, path: str, value: str) -> None:
     world.check(ok, f"the response is a {kind} with {path}", expected=wanted.shown, observed=seen)
 
 
+@then('the response has "{path}" {value}')
+def _(world: World, path: str, value: str) -> None:
+    """A field of the body of the last response, which need not be an object with a kind, meets an expectation."""
+    answer = world.state(Requests).answer
+    wanted = expectation(world.text(value), world.clock.now())
+    seen = _outcome(world) if answer is None else without_nulls(manifests.look_up(answer, path))
+    ok = answer is not None and wanted.is_met(seen)
+    world.check(ok, f"the response has {path}", expected=wanted.shown, observed=seen)
+
+
 @then('the refusal says "{text}"')
 def _(world: World, text: str) -> None:
     """The error message of the last request contains this text."""

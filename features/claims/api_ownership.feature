@@ -53,6 +53,45 @@ Feature: Who owns a field, who may evict, and who asks
       | no entry     | []    |
       | an empty one | [{}]  |
 
+  @DRA-685
+  Scenario: After a reset, nobody owns fields until the first apply
+    Given the manifest "claims/claim"
+    And "metadata.labels" is {a: first, b: first}
+    And it is created
+    When its "metadata.managedFields" is updated to [{}]
+    And its "metadata.labels" is updated to {a: second, b: first}
+    Then its "metadata.managedFields" reads null
+    When manager "one" applies to it: {metadata: {labels: {c: first}}}
+    Then its "metadata.managedFields[*].manager" reads in any order [one, before-first-apply]
+    And its "metadata.managedFields[manager=before-first-apply][0].operation" reads Update
+    And its "metadata.managedFields[manager=before-first-apply][0].fieldsV1" reads containing {"f:metadata": {"f:labels": {"f:a": {}, "f:b": {}}}, "f:spec": {}}
+    And its "metadata.managedFields[manager=one][0].fieldsV1" reads {"f:metadata": {"f:labels": {"f:c": {}}}}
+
+  @DRA-685b
+  Scenario: Of more than ten managers of updates, the oldest share an entry
+    Given the manifest "claims/claim"
+    When it is created with the options "fieldManager=m00"
+    And a PATCH request is sent to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject/status?fieldManager=m01" with the body {status: {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}}}
+    Then the API server accepts it
+    And its "metadata.managedFields[*].manager" reads [m00, m01]
+    When a PATCH request is sent to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject?fieldManager=m02" with the body {metadata: {annotations: {k02: x}}}
+    Then the API server accepts it
+    When a PATCH request is sent to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject?fieldManager=m03" with the body {metadata: {annotations: {k03: x}}}
+    When a PATCH request is sent to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject?fieldManager=m04" with the body {metadata: {annotations: {k04: x}}}
+    When a PATCH request is sent to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject?fieldManager=m05" with the body {metadata: {annotations: {k05: x}}}
+    When a PATCH request is sent to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject?fieldManager=m06" with the body {metadata: {annotations: {k06: x}}}
+    When a PATCH request is sent to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject?fieldManager=m07" with the body {metadata: {annotations: {k07: x}}}
+    When a PATCH request is sent to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject?fieldManager=m08" with the body {metadata: {annotations: {k08: x}}}
+    When a PATCH request is sent to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject?fieldManager=m09" with the body {metadata: {annotations: {k09: x}}}
+    Then its "metadata.managedFields[*].manager" reads in any order [m00, m01, m02, m03, m04, m05, m06, m07, m08, m09]
+    When a PATCH request is sent to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject?fieldManager=m10" with the body {metadata: {annotations: {k10: x}}}
+    Then its "metadata.managedFields[*].manager" reads in any order [ancient-changes, m02, m03, m04, m05, m06, m07, m08, m09, m10]
+    And its "metadata.managedFields[manager=ancient-changes][0].operation" reads Update
+    And its "metadata.managedFields[manager=ancient-changes][0].fieldsV1" reads containing {"f:spec": {}, "f:status": {}}
+    When a PATCH request is sent to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject?fieldManager=m11" with the body {metadata: {annotations: {k11: x}}}
+    Then its "metadata.managedFields[*].manager" reads in any order [ancient-changes, m03, m04, m05, m06, m07, m08, m09, m10, m11]
+    And its "metadata.managedFields[manager=ancient-changes][0].fieldsV1" reads containing {"f:spec": {}, "f:status": {}, "f:metadata": {"f:annotations": {"f:k02": {}}}}
+
   @DRA-686
   Scenario: An eviction that a budget does not allow is refused
     When a POST request is sent to "/apis/policy/v1/namespaces/$(namespace)/poddisruptionbudgets" with the body {metadata: {name: guard}, spec: {minAvailable: 1, selector: {matchLabels: {app: guarded}}}}

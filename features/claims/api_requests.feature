@@ -204,6 +204,27 @@ Feature: Selectors, patches and applies
     Then its "metadata.finalizers" reads in any order [example.com/a, example.com/c]
     And its "metadata.labels" reads {tier: one}
 
+  @DRA-393b
+  Scenario: A strategic merge patch replaces, clears and reorders by its directives
+    Given the manifest "claims/claim"
+    And "metadata.labels" is {app: x, tier: one}
+    And "metadata.annotations" is {note: a}
+    And "metadata.finalizers" is [example.com/a, example.com/b]
+    And it is created
+    When a strategic patch of it is {metadata: {labels: {$patch: replace, zone: z}}}
+    Then the API server accepts it
+    And its "metadata.labels" reads {zone: z}
+    And its "metadata.annotations" reads {note: a}
+    When a strategic patch of it is {metadata: {labels: {$patch: delete, zone: y}}}
+    Then its "metadata.labels" reads null
+    And its "metadata.annotations" reads {note: a}
+    When a strategic patch of it is {metadata: {labels: {app: x, tier: one}, annotations: {$patch: merge, more: b}}}
+    # No directive of maps: the whole patch is refused.
+    Then its stored "metadata.annotations" reads {note: a}
+    And its stored "metadata.labels" reads null
+    When a strategic patch of it is {metadata: {$setElementOrder/finalizers: [example.com/c, example.com/b, example.com/a], finalizers: [example.com/c]}}
+    Then its "metadata.finalizers" reads [example.com/c, example.com/b, example.com/a]
+
   @DRA-394
   Scenario: Two managers apply labels of their own
     Given the manifest "claims/claim"
@@ -281,6 +302,48 @@ Feature: Selectors, patches and applies
     Then the API server refuses it with 409 Conflict
     When manager "one" applies to it: {metadata: {labels: {b: first}}}
     Then its "metadata.labels" reads {a: changed, b: first}
+
+  @DRA-394
+  Scenario: Two managers apply finalizers of their own
+    Given the manifest "claims/claim"
+    And it is created
+    When manager "one" applies to it: {metadata: {finalizers: [example.com/a, example.com/both]}}
+    Then the API server accepts it
+    When manager "two" applies to it: {metadata: {finalizers: [example.com/both, example.com/b]}}
+    Then its "metadata.finalizers" reads in any order [example.com/a, example.com/both, example.com/b]
+    When manager "one" applies to it: {metadata: {}}
+    Then its "metadata.finalizers" reads in any order [example.com/both, example.com/b]
+    When manager "two" applies to it: {metadata: {finalizers: [example.com/b]}}
+    Then its "metadata.finalizers" reads [example.com/b]
+
+  @DRA-394
+  Scenario: What was written before managedFields were reset is in conflict with an apply
+    Given the manifest "claims/claim"
+    And "metadata.labels" is {a: first, b: first}
+    And it is created
+    When its "metadata.managedFields" is updated to [{}]
+    And manager "one" applies to it: {metadata: {labels: {a: second}}}
+    Then the API server refuses it with 409 Conflict
+    And its stored "metadata.labels" reads {a: first, b: first}
+    When manager "one" applies to it by force: {metadata: {labels: {a: second}}}
+    Then its "metadata.labels" reads {a: second, b: first}
+
+  @DRA-383
+  Scenario Outline: A <kind> patch without an effect keeps the resourceVersion
+    Given the manifest "claims/claim"
+    And "metadata.labels" is {app: x}
+    And it is created
+    When a <kind> patch of it is <patch>
+    Then the API server accepts it
+    And it is stored unchanged
+
+    Examples:
+      | kind      | patch                                                |
+      | merge     | {}                                                   |
+      | merge     | {metadata: {labels: {app: x, tier: null}}}           |
+      | strategic | {metadata: {labels: {app: x}}}                       |
+      | json      | [{op: test, path: /metadata/labels/app, value: x}]   |
+      | json      | []                                                   |
 
   @DRA-394
   Scenario: Two drivers apply the status of their own devices

@@ -61,3 +61,26 @@ Feature: Tables
     And it is created
     When the ResourceClaims are listed as Chart
     Then the API server refuses it with 406 NotAcceptable
+
+  @DRA-704 @needs:own-control-plane
+  Scenario Outline: The table shows a pod that <what> as <status>
+    Given the manifest "claims/plain-pod"
+    And "spec.nodeName" is <node>
+    And it is created
+    And its status "status" is <written>
+    When a GET request that accepts "application/json;as=Table;g=meta.k8s.io;v=v1" is sent to "/api/v1/namespaces/$(namespace)/pods"
+    Then the response is a Table with "columnDefinitions[*].name" [Name, Ready, Status, Restarts, Age, IP, Node, Nominated Node, Readiness Gates]
+    And the response is a Table with "columnDefinitions[*].priority" [0, 0, 0, 0, 0, 1, 1, 1, 1]
+    And the response is a Table with "rows[0].cells[0]" subject
+    And the response is a Table with "rows[0].cells[1]" <ready>
+    And the response is a Table with "rows[0].cells[2]" <status>
+    And the response is a Table with "rows[0].cells[3]" "<restarts>"
+    And the response is a Table with "rows[0].cells[5]" <ip>
+    And the response is a Table with "rows[0].cells[6]" <shown>
+
+    Examples:
+      | what        | node                    | written                                                                                                                                            | ready | status           | restarts | ip       | shown                   |
+      | is new      | null                    | {phase: Pending}                                                                                                                                   | 0/1   | Pending          | 0        | <none>   | <none>                  |
+      | runs        | $(node:without-kubelet) | {phase: Running, podIP: 10.0.0.9, podIPs: [{ip: 10.0.0.9}], containerStatuses: [{name: main, ready: true, restartCount: 0, image: i, imageID: "", state: {running: {}}}]} | 1/1   | Running          | 0        | 10.0.0.9 | $(node:without-kubelet) |
+      | waits       | $(node:without-kubelet) | {phase: Pending, containerStatuses: [{name: main, ready: false, restartCount: 0, image: i, imageID: "", state: {waiting: {reason: ErrImagePull}}}]}  | 0/1   | ErrImagePull     | 0        | <none>   | $(node:without-kubelet) |
+      | was evicted | $(node:without-kubelet) | {phase: Failed, reason: Evicted}                                                                                                                   | 0/1   | Evicted          | 0        | <none>   | $(node:without-kubelet) |
