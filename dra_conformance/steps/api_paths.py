@@ -78,7 +78,7 @@ def _(world: World, user: str, method: str, path: str, body: str) -> None:
 def _(world: World) -> None:
     """Update the created object with the bytes that the API server sends as its protobuf form."""
     obj, client = draft(world), world.client
-    path = f"{manifests.resource_of(obj).path(world.namespace)}/{name_of(obj)}"
+    path = client.wire(manifests.resource_of(obj)).path(world.namespace, name_of(obj))
 
     def request() -> Obj:
         headers = {"Accept": _PROTOBUF, "User-Agent": client.user_agent}

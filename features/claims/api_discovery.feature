@@ -80,6 +80,8 @@ Feature: What the API server reports about its API
 
   @DRA-701 @needs:served-version
   Scenario: Aggregated discovery has the resources of devices
+    When a GET request is sent to "/apis/resource.k8s.io/v1" with the body null
+    Then the response is a APIResourceList
     When a GET request that accepts "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList" is sent to "/apis"
     Then the response is a APIGroupDiscoveryList with "items[metadata.name=resource.k8s.io][0].versions[version=v1][0].resources[resource=resourceclaims]" containing [{responseKind: {kind: ResourceClaim}, scope: Namespaced, singularResource: resourceclaim}]
     And the response is a APIGroupDiscoveryList with "items[metadata.name=resource.k8s.io][0].versions[version=v1][0].resources[resource=resourceclaims][0].subresources[subresource=status]" containing [{responseKind: {kind: ResourceClaim}, verbs: [get, patch, update]}]

@@ -67,7 +67,7 @@ Feature: Who owns a field, who may evict, and who asks
     And its "metadata.managedFields[manager=before-first-apply][0].fieldsV1" reads containing {"f:metadata": {"f:labels": {"f:a": {}, "f:b": {}}}, "f:spec": {}}
     And its "metadata.managedFields[manager=one][0].fieldsV1" reads {"f:metadata": {"f:labels": {"f:c": {}}}}
 
-  @DRA-685b
+  @DRA-685b @needs:served-version
   Scenario: Of more than ten managers of updates, the oldest share an entry
     Given the manifest "claims/claim"
     When it is created with the options "fieldManager=m00"
