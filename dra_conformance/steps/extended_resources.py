@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
-from dra_api.objects import PODS, Obj, meta, name_of, owner_reference
+from dra_api.objects import PODS, Obj, meta, name_of, owner_reference, uid_of
 from dra_conformance.core import manifests
+from dra_conformance.core.errors import SpecificationError
 from dra_conformance.engine.vocabulary import given, then, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.claims import claim_object, claim_spec, consumers, devices_of
 from dra_conformance.steps.references import claims_of
 
@@ -47,6 +49,61 @@ def _(world: World, pod: str, devices: str) -> None:
         return seen == wanted, seen
 
     world.eventually(f"the extended resource claim of {pod} is allocated", look, expected=wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The claim for the extended resources of a pod: its uid, its devices, and the names of its users."""
+
+    claim: str
+    devices: tuple[str, ...]
+    users: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Allocated:
+    """The claims for extended resources that a step has seen allocated, by pod."""
+
+    by_pod: dict[str, Held] = field(default_factory=dict)
+
+
+def _held(world: World, pod: str) -> list[Held]:
+    """Return the claims for the extended resources of a pod."""
+    return [
+        Held(
+            uid_of(claim), tuple(sorted(devices_of(claim))), tuple(str(entry.get("name")) for entry in consumers(claim))
+        )
+        for claim in extended_claims(world, pod)
+    ]
+
+
+@then('the extended resource claim of pod "{pod}" is allocated {count:d} of the devices')
+def _(world: World, pod: str, count: int) -> None:
+    """One claim that the pod controls comes to be allocated so many devices, whichever these are, and reserved."""
+
+    def look() -> Seen[str]:
+        found = _held(world, pod)
+        ok = len(found) == 1 and len(found[0].devices) == count and found[0].users == (pod,)
+        if ok:
+            world.state(Allocated).by_pod[pod] = found[0]
+        return ok, in_words(found)
+
+    expected = f"one claim with {count} devices, reserved for {pod}"
+    world.eventually(f"the extended resource claim of {pod} is allocated", look, expected=expected)
+
+
+@then('the extended resource claim of pod "{pod}" keeps its devices')
+def _(world: World, pod: str) -> None:
+    """The claim is the one that an earlier step has seen, with the same devices and users, once the system is idle."""
+    before = world.state(Allocated).by_pod.get(pod)
+    if before is None:
+        raise SpecificationError(f"no earlier step has seen the extended resource claim of pod {pod} allocated")
+
+    def look() -> Seen[str]:
+        found = _held(world, pod)
+        return found == [before], in_words(found)
+
+    world.stays(f"the extended resource claim of {pod} keeps its devices", look, expected=in_words([before]))
 
 
 @then('the status of pod "{pod}" maps container "{name}" to {requests} of "{resource}"')

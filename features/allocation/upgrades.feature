@@ -131,11 +131,12 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
     And a pod "one" requesting {<resource>: 1}
     Then pod "one" is bound to "n1"
     And the status of pod "one" maps container "main" to [container-0-request-0] of "<resource>"
-    And the extended resource claim of pod "one" is allocated the devices "dev-0"
+    And the extended resource claim of pod "one" is allocated 1 of the devices
     When the scheduler is restarted as the own release
     And a pod "two" requesting {<resource>: 1} is created
     Then pod "two" is bound to "n1"
-    And the extended resource claim of pod "two" is allocated the devices "dev-1"
+    And the extended resource claim of pod "two" is allocated 1 of the devices
+    And every allocation is valid, and no device is allocated twice
     When a pod "large" requesting {<resource>: 2} is created
     Then pod "large" stays unbound
     When the scheduler is restarted as the previous release
@@ -145,10 +146,11 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
     And pod "two" keeps one claim
     And the status of pod "one" maps container "main" to [container-0-request-0] of "<resource>"
     And the status of pod "two" maps container "main" to [container-0-request-0] of "<resource>"
-    And the extended resource claim of pod "one" is allocated the devices "dev-0"
-    And the extended resource claim of pod "two" is allocated the devices "dev-1"
+    And the extended resource claim of pod "one" keeps its devices
+    And the extended resource claim of pod "two" keeps its devices
     When pod "one" is force-deleted
-    Then the extended resource claim of pod "large" is allocated the devices "dev-0, dev-2"
+    Then the extended resource claim of pod "large" is allocated 2 of the devices
+    And every allocation is valid, and no device is allocated twice
     And pod "large" is bound to "n1"
     And pod "large" keeps one claim
 
@@ -260,6 +262,7 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
     And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "survivor" requesting {$(suffix).dra.test/gpu: 1}
     Then pod "survivor" is bound to "n1" [DRA-693d]
+    And the extended resource claim of pod "survivor" is allocated 1 of the devices [DRA-693d]
     Given a pod "leaves" requesting {$(suffix).dra.test/gpu: 1}
     Then pod "leaves" is bound to "n1" [DRA-693d]
     When the scheduler is restarted with feature gate "DRAExtendedResource" off
@@ -267,12 +270,12 @@ Feature: A scheduler of another release, or with another feature gate, takes ove
     Then pod "probe" stays unbound [DRA-693d]
     And pod "probe" has no claim [DRA-693d]
     And pod "survivor" keeps one claim [DRA-693d]
-    And the extended resource claim of pod "survivor" is allocated the devices "dev-0" [DRA-693d]
+    And the extended resource claim of pod "survivor" keeps its devices [DRA-693d]
     When pod "leaves" is force-deleted
     And the scheduler is restarted with feature gate "DRAExtendedResource" on
     Then pod "probe" is bound to "n1" [DRA-694c]
     And the status of pod "probe" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-694c]
-    And the extended resource claim of pod "survivor" is allocated the devices "dev-0" [DRA-693d]
+    And the extended resource claim of pod "survivor" keeps its devices [DRA-693d]
     And the status of pod "survivor" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-693d]
     When a pod "large" requesting {$(suffix).dra.test/gpu: 3} is created
     Then pod "large" stays unbound [DRA-693f]
