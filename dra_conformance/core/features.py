@@ -16,7 +16,7 @@ from typing import Any
 
 from gherkin.errors import CompositeParserException, ParserError
 
-from dra_conformance.core import assets, gherkin_documents
+from dra_conformance.core import assets, document_cache, gherkin_documents
 from dra_conformance.core import tags as tag_words
 from dra_conformance.core.document_cache import DocumentCache
 from dra_conformance.core.errors import SpecificationError, UsageError
@@ -83,7 +83,7 @@ def read_all(folders: Sequence[Path] | None = None, *, cached: bool = True) -> l
 
     Args:
         folders: the folders of features, instead of the shipped one.
-        cached: whether documents of the shipped features may come from the user's cache.
+        cached: whether documents of the shipped features may come from an earlier run.
 
     Raises UsageError if a folder has no feature files, and SpecificationError if a feature does not parse, a tag is
     unknown or two scenarios have the same id.
@@ -95,7 +95,7 @@ def read_all(folders: Sequence[Path] | None = None, *, cached: bool = True) -> l
         paths = sorted(folder.resolve().rglob("*.feature"))
         if not paths:
             raise UsageError(f"the folder {folder} has no .feature file")
-        cache = DocumentCache.of_user() if cached and folder == assets.features() else None
+        cache = DocumentCache(document_cache.path()) if cached and folder == assets.features() else None
         for path in paths:
             found.extend(read_file(path, cache=cache))
         if cache:

@@ -1,8 +1,9 @@
-"""The user's cache of parsed features: used, renewed, and never trusted if others can write it."""
+"""The cache of parsed features: used, renewed, and nothing if it is damaged or cannot be written."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ DOCUMENT = {"feature": {"name": "one"}}
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     return tmp_path / "cache" / "gherkin.json"
 
 
@@ -29,7 +31,6 @@ def stored(path: Path) -> Path:
 
 def test_a_document_is_known_in_the_next_run(path: Path) -> None:
     assert DocumentCache(stored(path)).get(TEXT) == DOCUMENT
-    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_changed_text_is_not_known(path: Path) -> None:
@@ -48,12 +49,6 @@ def test_a_damaged_file_is_an_empty_cache_and_is_replaced(path: Path, content: b
     stored(path).write_bytes(content)
     assert DocumentCache(path).get(TEXT) is None
     assert DocumentCache(stored(path)).get(TEXT) == DOCUMENT
-
-
-@pytest.mark.parametrize("mode", [0o620, 0o602])
-def test_a_file_that_others_can_write_is_not_used(path: Path, mode: int) -> None:
-    stored(path).chmod(mode)
-    assert DocumentCache(path).get(TEXT) is None
 
 
 def test_a_pipe_and_a_huge_file_are_not_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,16 +72,23 @@ def test_nothing_is_left_beside_the_file(path: Path) -> None:
     assert list(stored(path).parent.iterdir()) == [path]
 
 
-def test_the_folder_is_that_of_the_xdg_specification(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert document_cache.folder() == tmp_path / "dra-conformance"
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert document_cache.folder() == tmp_path / "home" / ".cache" / "dra-conformance"
+def test_the_file_is_beside_the_compiled_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert document_cache.path().parent.name == "__pycache__"
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
+    assert document_cache.path().is_relative_to(tmp_path)
+
+
+def test_nothing_is_written_if_python_must_write_no_bytecode(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    cache = DocumentCache(path)
+    cache.add(TEXT, DOCUMENT)
+    cache.save()
+    assert not path.parent.exists()
 
 
 def test_scenarios_from_the_cache_are_those_of_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
 
     def read_again(*, cached: bool) -> list[features.Scenario]:
         monkeypatch.setattr(gherkin_documents, "_documents", {})
@@ -96,7 +98,7 @@ def test_scenarios_from_the_cache_are_those_of_the_files(tmp_path: Path, monkeyp
     parsed = read_again(cached=False)
     assert not list(tmp_path.iterdir())
     assert read_again(cached=True) == parsed
-    (file,) = (tmp_path / "dra-conformance").iterdir()
+    file = document_cache.path()
     written = file.stat().st_mtime_ns
     assert read_again(cached=True) == parsed
     assert file.stat().st_mtime_ns == written
