@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import orjson
 
-from dra_conformance.core.component_spec import DRIVER_NAMESPACE
+from reference_impl.compute_domain.objects import DRIVER_NAMESPACE
 
 PICTURE: Final = Path(__file__).resolve().parent.parent / "docs" / "explanation" / "compute-domain-rack.svg"
 _LABEL: Final = '"resource.nvidia.com/computeDomain"'

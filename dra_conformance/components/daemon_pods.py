@@ -48,7 +48,6 @@ from dra_conformance.components.context import ScenarioContext
 from dra_conformance.components.daemon_containers import DaemonContainer
 from dra_conformance.components.daemon_programs import DAEMON, ExternalProgram
 from dra_conformance.components.reconcile import reconcile
-from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from fake_nvml import imex
 
 AGENT = "simulated-daemon-pods"
@@ -88,9 +87,10 @@ class DaemonPods:
         self._world = world
         self._client = KubeClient(world.run.component_transport("kubelet"), user_agent=AGENT)
         self._queue: WorkQueue[str] = WorkQueue(world.clock, base_delay=0.02, max_delay=2.0)
+        self._namespace = world.run.options.compute_domain_namespace
         self._informers = {
-            DAEMON_SETS: self._informer(DAEMON_SETS, DRIVER_NAMESPACE),
-            PODS: self._informer(PODS, DRIVER_NAMESPACE),
+            DAEMON_SETS: self._informer(DAEMON_SETS, self._namespace),
+            PODS: self._informer(PODS, self._namespace),
             NODES: self._informer(NODES, None),
         }
         self._containers: dict[str, DaemonContainer] = {}
@@ -185,7 +185,7 @@ class DaemonPods:
             "metadata": {
                 **(template.get("metadata") or {}),
                 "name": name,
-                "namespace": DRIVER_NAMESPACE,
+                "namespace": self._namespace,
                 "annotations": {SIMULATED: "true"},
                 "ownerReferences": [owner_reference(owner, controller=True, block_owner_deletion=True)],
             },
@@ -255,7 +255,7 @@ class DaemonPods:
         node = str(container.pod["spec"]["nodeName"])
         domain_uid = str((meta(container.pod).get("labels") or {}).get(_LABEL))
         selector = f"{_LABEL}={domain_uid}"
-        cliques = self._client.list(COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=selector).items
+        cliques = self._client.list(COMPUTE_DOMAIN_CLIQUES, self._namespace, label_selector=selector).items
         entries = [entry for clique in cliques for entry in clique.get("daemons") or () if entry["nodeName"] == node]
         try:
             answers = bool(imex.query(container.ip, imex.CONTROL_PORT, timeout=1.0))

@@ -24,7 +24,7 @@ from dra_api.objects import Obj
 from dra_conformance.components import pod_credentials
 from dra_conformance.components.context import ScenarioContext
 from dra_conformance.components.fake_executable import FakeExecutable
-from dra_conformance.core.component_spec import DRIVER_NAMESPACE, fill
+from dra_conformance.core.component_spec import fill
 from dra_conformance.core.isolation import NONE, Isolation
 from dra_conformance.kubelet.container_process import ContainerProcess
 from fake_nvml import imex
@@ -242,7 +242,7 @@ class ExternalProgram(ContainerProcess):
         variables = pod_credentials.write(
             kubeconfig,
             world.run.target_folder(SERVICE_ACCOUNT),
-            namespace=DRIVER_NAMESPACE,
+            namespace=world.run.options.compute_domain_namespace,
             give=world.run.isolation.give,
         )
         return {"KUBECONFIG": str(kubeconfig), **variables}

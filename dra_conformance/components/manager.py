@@ -18,7 +18,7 @@ from dra_conformance.components.companions import CompanionPrograms
 from dra_conformance.components.context import RunContext, ScenarioContext
 from dra_conformance.components.webhook import WebhookComponent
 from dra_conformance.core.companions import COMPONENTS, PORT
-from dra_conformance.core.component_spec import DRIVER_NAMESPACE, ComponentSpec, fill, with_flags
+from dra_conformance.core.component_spec import ComponentSpec, fill, with_flags
 from dra_conformance.core.errors import StartFailed, TargetUnreachable
 from dra_conformance.core.events import ComponentChanged
 from dra_conformance.core.process import ManagedProcess
@@ -130,6 +130,7 @@ class ComponentManager:
                     gates=_gates_of(release, {**self._run.options.gates(), **(gates or {})}),
                     flags=flags,
                     arguments=arguments,
+                    driver_namespace=self._run.options.compute_domain_namespace,
                 )
                 part.start()
             self._parts[component + replica] = part
@@ -258,7 +259,7 @@ class ComponentManager:
             env.update(companions.environment)
             ready = fill(companions.ready, values)
             if component == CONTROLLER:
-                env["NAMESPACE"] = values["namespace"] = DRIVER_NAMESPACE
+                env["NAMESPACE"] = values["namespace"] = self._run.options.compute_domain_namespace
             command = [fill(word, values) for word in with_flags(spec.command, flags)]
             if flags:
                 self._flagged.add(instance)

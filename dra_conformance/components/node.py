@@ -29,7 +29,6 @@ from dra_conformance.components.real_node import real_kubelet
 from dra_conformance.components.reference import own_flags, starting
 from dra_conformance.components.simulated_mps import daemons_ended
 from dra_conformance.core.component_spec import (
-    DRIVER_NAMESPACE,
     DRIVER_ROOT,
     FLAGS,
     NAMESPACE,
@@ -656,6 +655,7 @@ class ScenarioNode:
             *("--container-driver-root", "{driver_root}"),
             # The reference's own default is the same name.
             *(("--driver-name", driver) if driver not in (GPU_DRIVER, DOMAIN_DRIVER) else ()),
+            *(("--namespace", self._namespace(FABRIC_PLUGIN)) if driver == DOMAIN_DRIVER else ()),
             *own_flags(flags),
         ]
 
@@ -680,7 +680,7 @@ class ScenarioNode:
 
     def _namespace(self, target: str) -> str:
         """Return the namespace of a program's own objects."""
-        return DRIVER_NAMESPACE if target == FABRIC_PLUGIN else self.world.namespace
+        return self.world.run.options.compute_domain_namespace if target == FABRIC_PLUGIN else self.world.namespace
 
     def _kubeconfig(self, target: str) -> str:
         """Return the kubeconfig for a driver's process, through the proxy if the scenario injects faults or lag."""

@@ -75,11 +75,13 @@ def build(
     gates: Mapping[str, bool] | None = None,
     flags: Sequence[str] = (),
     arguments: Mapping[str, str] | None = None,
+    driver_namespace: str,
 ) -> Component:
     """Return one reference component, not started.
 
     `settings` are the `key=value` pairs of the component's option; `gates` are feature gates; `flags` are flags of
-    NVIDIA's driver (for the ComputeDomain controller); `arguments` are fields of kube-scheduler's DynamicResourcesArgs.
+    NVIDIA's driver (for the ComputeDomain controller); `arguments` are fields of kube-scheduler's DynamicResourcesArgs;
+    `driver_namespace` is the namespace of the daemons of ComputeDomains.
     Raises reference_impl.errors.ComponentError for invalid flags and arguments.
     """
     arguments = arguments or {}
@@ -144,13 +146,13 @@ def build(
 
             parser = argparse.ArgumentParser()
             command.add_arguments(parser)
-            return command.build(parser.parse_args(own_flags(flags)), client, clock)
+            return command.build(parser.parse_args(["--namespace", driver_namespace, *own_flags(flags)]), client, clock)
         case "imex-daemons":
             from reference_impl.compute_domain import daemon_command
 
             parser = argparse.ArgumentParser()
             daemon_command.add_arguments(parser)
-            return daemon_command.build(parser.parse_args(flags), client, clock)
+            return daemon_command.build(parser.parse_args(["--namespace", driver_namespace, *flags]), client, clock)
         case _:
             raise UsageError(f"there is no reference implementation of the component {component!r}")
 

@@ -19,7 +19,6 @@ import orjson
 
 from dra_api.request import Request, RequestInfo, request_info
 from dra_api.transport import JSON, NO_HEADERS, Response, Transport, TransportAround
-from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.labels import RUN_LABEL
 
 CLEANER = "dra-conformance-cleanup"
@@ -70,11 +69,15 @@ class Ledger:
 
 
 class OwnObjectsTransport(TransportAround):
-    """Adds the run's label to new objects, and rejects writes to objects of others."""
+    """Adds the run's label to new objects, and rejects writes to objects of others.
 
-    def __init__(self, inner: Transport, ledger: Ledger) -> None:
+    All runs may create objects in the namespace `shared`.
+    """
+
+    def __init__(self, inner: Transport, ledger: Ledger, *, shared: str) -> None:
         super().__init__(inner)
         self._ledger = ledger
+        self._shared = shared
 
     def request(
         self,
@@ -152,7 +155,7 @@ class OwnObjectsTransport(TransportAround):
 
     def _may_create(self, info: RequestInfo, body: bytes | None) -> bool:
         """Whether a new object would be cluster-wide, in a namespace of the run, or an event that is in no other."""
-        if not info.namespace or info.resource == "namespaces" or info.namespace == DRIVER_NAMESPACE:
+        if not info.namespace or info.resource == "namespaces" or info.namespace == self._shared:
             return True
         if self._ledger.holds("", "namespaces", "", info.namespace):
             return True

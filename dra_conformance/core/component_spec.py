@@ -32,9 +32,6 @@ OWN_CLUSTERS = ("kind", "k3s")
 NAMESPACE = "{namespace}"
 """The placeholder for the namespace of the driver's own objects."""
 
-DRIVER_NAMESPACE = "dra-driver-nvidia-gpu"
-"""The namespace in which the daemons of ComputeDomains are."""
-
 NODE_PROGRAMS = ("driver", "compute-domain-plugin", "device-plugin")
 """The components that run on a node, of which each scenario has its own."""
 

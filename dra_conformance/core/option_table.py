@@ -280,6 +280,16 @@ OPTIONS: tuple[Option, ...] = (
         shared=True,
     ),
     Option(
+        name="compute-domain-namespace",
+        help="Set the namespace of NVIDIA's driver, in which the daemons of ComputeDomains are.",
+        note="On a cluster it is the one in which the driver is installed. Programs of the run get it as {namespace}.",
+        group="driver",
+        default="dra-driver-nvidia-gpu",
+        metavar="NAME",
+        example="gpu-operator",
+        shared=True,
+    ),
+    Option(
         name="driver-mount",
         help="Show a file or directory of this machine at a path that the driver's program has built in.",
         note="The driver, the device plugin and the programs for ComputeDomains run in a mount namespace. {plugins}, "

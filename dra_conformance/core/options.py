@@ -59,6 +59,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     pod_annotation: tuple[str, ...] = default_of("pod-annotation")
     driver_name: str = default_of("driver-name")
     driver_release: str = default_of("driver-release")
+    compute_domain_namespace: str = default_of("compute-domain-namespace")
     driver_mount: tuple[str, ...] = default_of("driver-mount")
     device_class: str = default_of("device-class")
     kubernetes_version: str = default_of("kubernetes-version")

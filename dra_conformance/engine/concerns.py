@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Collection, Iterator
 
 from dra_api.objects import NODES, Obj, Resource, meta, name_of, namespace_of
-from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.labels import RUN_LABEL
 from dra_conformance.engine import suffixes
 
@@ -18,11 +17,18 @@ from dra_conformance.engine import suffixes
 class Concerns:
     """Decides by the suffix of a scenario's names, by its nodes, and by what the run has made under fixed names.
 
-    `made` returns whether the run has made a namespace, `nodes` the names of the scenario's nodes.
+    `made` returns whether the run has made a namespace, `nodes` the names of the scenario's nodes. All scenarios write
+    into the namespace `shared`.
     """
 
     def __init__(
-        self, *, suffix: str, run_id: str, made: Callable[[str], bool], nodes: Callable[[], Collection[str]]
+        self,
+        *,
+        suffix: str,
+        run_id: str,
+        made: Callable[[str], bool],
+        nodes: Callable[[], Collection[str]],
+        shared: str,
     ) -> None:
         # Without the look-ahead the suffix of scenario 1 would also match scenario 12.
         self._own = re.compile(rf"{re.escape(suffix)}(?!\d)")
@@ -30,12 +36,13 @@ class Concerns:
         self._run_id = run_id
         self._made = made
         self._nodes = nodes
+        self._shared = shared
 
     def __call__(self, resource: Resource, obj: Obj) -> bool:
         """Return whether a change of this object can be part of the scenario."""
         if resource.namespaced:
             namespace = namespace_of(obj)
-            if self._own.search(namespace) or namespace == DRIVER_NAMESPACE:
+            if self._own.search(namespace) or namespace == self._shared:
                 return True
             return not self._other.search(namespace) and self._made(namespace)
         names = [name for name in _names_in(resource, obj) if name]

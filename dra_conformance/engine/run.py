@@ -535,4 +535,8 @@ class Run:
     def _connect(self, control_plane: ControlPlane) -> Transport:
         """Return a connection whose calls are noted. On an existing cluster it writes to the run's objects only."""
         noted = CallsTransport(control_plane.transport(), self.calls)
-        return noted if control_plane.own else OwnObjectsTransport(noted, self._ledger)
+        return (
+            noted
+            if control_plane.own
+            else OwnObjectsTransport(noted, self._ledger, shared=self.options.compute_domain_namespace)
+        )

@@ -55,6 +55,8 @@ class World:
         self.client: KubeClient = run.client
         self.components = run.components
         self.namespace = f"dra-{suffix}"
+        self.driver_namespace = run.options.compute_domain_namespace
+        """The namespace of NVIDIA's driver, in which the daemons of ComputeDomains are."""
         self._states: dict[type, Any] = {}
         self.cleanup = ExitStack()
         self.failed = False
@@ -254,6 +256,7 @@ class World:
                 suffix=self.suffix,
                 run_id=self.run.run_id,
                 made=self.run.has_made_namespace,
+                shared=self.driver_namespace,
                 nodes=lambda: {node.name for node in self.nodes()},
             )
         namespace.create(self.client, self.namespace, run_id=self.run.run_id)

@@ -23,7 +23,6 @@ from dra_api.objects import (
 )
 from dra_conformance.components.node import DOMAIN_DRIVER
 from dra_conformance.control_plane.own_objects import CLEANER
-from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
@@ -62,7 +61,7 @@ class RememberedObjects:
 def daemon_objects(world: World, uid: str) -> dict[str, list[Obj]]:
     """Return the DaemonSets and the claim templates of a domain in the driver's namespace, by kind."""
     return {
-        resource.kind: world.client.list(resource, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
+        resource.kind: world.client.list(resource, world.driver_namespace, label_selector=f"{LABEL}={uid}").items
         for resource in (DAEMON_SETS, RESOURCE_CLAIM_TEMPLATES)
     }
 
@@ -119,11 +118,11 @@ def daemon_set_fields(found: Obj) -> Obj:
     }
 
 
-def expected_daemon_set(uid: str) -> Obj:
+def expected_daemon_set(world: World, uid: str) -> Obj:
     """Return what `daemon_set_fields` returns for the DaemonSet of a domain."""
     name, labels = f"computedomain-daemon-{uid}", {LABEL: uid}
     return {
-        "name": f"{DRIVER_NAMESPACE}/{name}",
+        "name": f"{world.driver_namespace}/{name}",
         "labels": labels,
         "finalizers": [FINALIZER],
         "ownerReferences": [],
@@ -167,7 +166,7 @@ def _(world: World, name: str, mode: str) -> None:
 def _(world: World, name: str) -> None:
     """There is one of each in the driver's namespace, with the names, labels and claims of the rule."""
     uid = uid_of(domain(world, name))
-    daemon_set = expected_daemon_set(uid)
+    daemon_set = expected_daemon_set(world, uid)
     wanted = {
         "DaemonSet": daemon_set,
         "ResourceClaimTemplate": expected_template("daemon", name=daemon_set["name"], uid=uid),
@@ -542,7 +541,7 @@ def _(world: World, node: str, name: str) -> None:
         # Selector and pods of the DaemonSet keep the label of the domain that exists.
         world.client.create(resource, {"metadata": copied, "spec": obj["spec"]})
     world.client.patch(NODES, world.name(node), {"metadata": {"labels": {LABEL: NO_DOMAIN}}})
-    world.cleanup.callback(remove_left, world, NO_DOMAIN, (world.namespace, DRIVER_NAMESPACE))
+    world.cleanup.callback(remove_left, world, NO_DOMAIN, (world.namespace, world.driver_namespace))
 
 
 @given('a copy of the claim template of ComputeDomain "{name}" in another namespace, kept by another finalizer')

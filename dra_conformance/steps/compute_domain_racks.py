@@ -13,7 +13,6 @@ from typing import Any
 from dra_api.client import NotFound
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, NODES, PODS, Obj, meta, name_of, uid_of
 from dra_conformance.components.node import DOMAIN_DRIVER
-from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.compute_domains import LABEL, domain
@@ -39,7 +38,7 @@ class RememberedEntries:
 def entries_of(world: World, name: str, nodes: str) -> dict[str, Obj]:
     """Return the entries of these nodes in the cliques of a domain; a node without one is left out."""
     selector = f"{LABEL}={uid_of(domain(world, name))}"
-    cliques = world.client.list(COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=selector).items
+    cliques = world.client.list(COMPUTE_DOMAIN_CLIQUES, world.driver_namespace, label_selector=selector).items
     found = {entry["nodeName"]: entry for clique in cliques for entry in clique.get("daemons") or ()}
     return {node: found[world.name(node)] for node in words(nodes) if world.name(node) in found}
 
@@ -222,7 +221,7 @@ def _(world: World, node: str) -> None:
     component.kubelet.stop()
     component.stop_fabric_plugin()
     world.client.delete(NODES, world.name(node))
-    for namespace in (world.namespace, DRIVER_NAMESPACE):
+    for namespace in (world.namespace, world.driver_namespace):
         for pod in world.client.list(PODS, namespace).items:
             if pod["spec"].get("nodeName") == world.name(node):
                 with contextlib.suppress(NotFound):

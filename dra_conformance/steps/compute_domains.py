@@ -30,7 +30,6 @@ from dra_api.objects import (
 from dra_conformance.components.reference import build, starting
 from dra_conformance.control_plane.own_objects import CLEANER
 from dra_conformance.core import manifests
-from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
@@ -72,7 +71,7 @@ def ensure_driver_namespace(world: World) -> None:
     # Not tracked for deletion: all scenarios of the driver share this namespace.
     try:
         world.client.create(
-            NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": DRIVER_NAMESPACE}}
+            NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": world.driver_namespace}}
         )
     except AlreadyExists:
         return
@@ -98,7 +97,7 @@ def end_domain(world: World, domain: Obj) -> None:
     world.client.delete_if_there(COMPUTE_DOMAINS, name, namespace)
     # At most a second: the controller that removes the finalizer may be the faulty one, or may not run any more.
     world.log.wait_for(lambda: world.observer.get(COMPUTE_DOMAINS, name, namespace) is None, 1.0)
-    remove_left(world, uid, (DRIVER_NAMESPACE, namespace))
+    remove_left(world, uid, (world.driver_namespace, namespace))
 
 
 def remove_left(world: World, uid: str, namespaces: Sequence[str]) -> None:
@@ -107,10 +106,10 @@ def remove_left(world: World, uid: str, namespaces: Sequence[str]) -> None:
     cleaner = world.client.as_agent(CLEANER)
     # The DaemonSet before its pods, which its controller would create again.
     for resource, where in (
-        (DAEMON_SETS, DRIVER_NAMESPACE),
+        (DAEMON_SETS, world.driver_namespace),
         *((RESOURCE_CLAIM_TEMPLATES, namespace) for namespace in namespaces),
-        (COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE),
-        (PODS, DRIVER_NAMESPACE),
+        (COMPUTE_DOMAIN_CLIQUES, world.driver_namespace),
+        (PODS, world.driver_namespace),
         *((COMPUTE_DOMAINS, namespace) for namespace in namespaces),
     ):
         for left in cleaner.list(resource, where).items:
@@ -166,6 +165,7 @@ def _(world: World) -> None:
             world.clock,
             revision=world.run.options.protocol,
             settings={},
+            driver_namespace=world.driver_namespace,
         )
         world.cleanup.callback(daemons.stop)
         daemons.start()
@@ -182,7 +182,7 @@ def _(world: World, name: str, datatable: list[list[str]]) -> None:
     entry have the address 192.0.2.N, N being the digits of the node's name.
     """
     ensure_driver_namespace(world)
-    write_daemons(world, name, datatable[1:], DRIVER_NAMESPACE)
+    write_daemons(world, name, datatable[1:], world.driver_namespace)
 
 
 @given('the ComputeDomain "{name}" has daemons in the namespace of its workloads:')
@@ -191,7 +191,7 @@ def _(world: World, name: str, datatable: list[list[str]]) -> None:
     write_daemons(world, name, datatable[1:], world.namespace)
 
 
-def write_daemons(world: World, name: str, rows: Sequence[Sequence[str]], namespace: str = DRIVER_NAMESPACE) -> None:
+def write_daemons(world: World, name: str, rows: Sequence[Sequence[str]], namespace: str) -> None:
     """Write daemon pods and clique entries: node, state of the pod, clique, status of the entry; see the first step."""
     uid = uid_of(domain(world, name))
     for node, pod, number, status in rows:
@@ -241,12 +241,12 @@ def _write_daemon_pod(world: World, uid: str, node: str, clique: str | None, *, 
 def _(world: World, node: str, name: str) -> None:
     """Delete the pod, also a simulated daemon's, without a chance to remove the entry of its node from the clique."""
     uid = uid_of(world.state(CreatedDomains).of_name[name])
-    pods = world.client.list(PODS, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
+    pods = world.client.list(PODS, world.driver_namespace, label_selector=f"{LABEL}={uid}").items
     found = [name_of(pod) for pod in pods if pod["spec"].get("nodeName") == world.name(node)]
     if not found:
         raise Untestable(f"node {node} has no daemon pod of ComputeDomain {name}")
     for pod in found:
-        world.client.delete(PODS, pod, DRIVER_NAMESPACE, grace_period_seconds=0)
+        world.client.delete(PODS, pod, world.driver_namespace, grace_period_seconds=0)
 
 
 def daemon_pod_name(world: World, node: str, uid: str) -> str:
@@ -304,7 +304,7 @@ def _(world: World, name: str, count: int, last: int) -> None:
     uid = uid_of(domain(world, name))
 
     def look() -> Seen[str]:
-        found = world.client.list(COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
+        found = world.client.list(COMPUTE_DOMAIN_CLIQUES, world.driver_namespace, label_selector=f"{LABEL}={uid}").items
         indices = sorted(str(entry.get("index")) for clique in found for entry in clique.get("daemons") or ())
         ok = len(indices) == count and set(indices) == {str(index) for index in range(last + 1)}
         return ok, f"{len(indices)} nodes with the indices {in_words(sorted(indices, key=lambda one: (len(one), one)))}"
@@ -323,7 +323,7 @@ def _(world: World, name: str, nodes: str) -> None:
     wanted = sorted(world.name(node) for node in words(nodes))
 
     def look() -> Seen[list[Any]]:
-        found = world.client.list(COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
+        found = world.client.list(COMPUTE_DOMAIN_CLIQUES, world.driver_namespace, label_selector=f"{LABEL}={uid}").items
         entries = sorted(entry["nodeName"] for clique in found for entry in clique.get("daemons") or ())
         return entries == wanted, entries
 
@@ -337,10 +337,10 @@ def _(world: World, number: str, name: str, nodes: str) -> None:
     wanted = sorted(world.name(node) for node in words(nodes))
 
     def look() -> Seen[dict[str, Any] | None]:
-        found = world.client.find(COMPUTE_DOMAIN_CLIQUES, f"{uid}.{number}", DRIVER_NAMESPACE)
+        found = world.client.find(COMPUTE_DOMAIN_CLIQUES, f"{uid}.{number}", world.driver_namespace)
         if found is None:
             return False, None
-        pods = world.client.list(PODS, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
+        pods = world.client.list(PODS, world.driver_namespace, label_selector=f"{LABEL}={uid}").items
         # The garbage collector deletes the clique at once if it finds no object of this kind and name with the uid.
         node_of = {("v1", "Pod", name_of(pod), uid_of(pod)): pod["spec"].get("nodeName") for pod in pods}
         owners = meta(found).get("ownerReferences") or []

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, DAEMON_SETS, PODS, RESOURCE_CLAIMS
-from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import NotApplicable, SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
@@ -58,7 +57,7 @@ def arrange(
     world.settle()
     resource = resource_named(kind)
     # The objects for a ComputeDomain's daemons are in the namespace of their driver.
-    usual = DRIVER_NAMESPACE if resource in (DAEMON_SETS, COMPUTE_DOMAIN_CLIQUES) else world.namespace
+    usual = world.driver_namespace if resource in (DAEMON_SETS, COMPUTE_DOMAIN_CLIQUES) else world.namespace
     namespace = namespace or usual
     aim = Aim.at(what, resource, components=world.scenario.tags.components, namespace=namespace, name=name)
     if fault.then is not None:

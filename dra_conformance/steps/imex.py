@@ -27,7 +27,6 @@ from dra_api.objects import (
 from dra_api.rpc import ClaimRef, PrepareResult, RpcError
 from dra_conformance.components.node import DOMAIN_DRIVER, FABRIC_PLUGIN, DriverEnded
 from dra_conformance.core import manifests
-from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import SpecificationError, StartFailed, Untestable
 from dra_conformance.core.events import ClockAdvanced, PrepareReturned
 from dra_conformance.engine.vocabulary import given, then, when, words
@@ -358,7 +357,7 @@ def domain_id(world: World, name: str) -> str:
 def _(world: World, name: str) -> None:
     """A domain in the namespace of the driver."""
     obj = domain_object(world, f"{name}-{world.suffix}")
-    obj["metadata"]["namespace"] = DRIVER_NAMESPACE
+    obj["metadata"]["namespace"] = world.driver_namespace
     make_domain(world, obj, alias=name)
 
 

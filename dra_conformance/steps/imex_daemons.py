@@ -21,7 +21,6 @@ from dra_conformance.components.daemon_containers import DaemonContainer
 from dra_conformance.components.daemon_pods import DaemonEnd, DaemonPods, is_ready_pod
 from dra_conformance.components.daemon_programs import DAEMON, FOREIGN_LINE
 from dra_conformance.core import manifests
-from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, Value, World, in_words, show
@@ -119,7 +118,7 @@ def why_ended(world: World, node: str, name: str) -> str:
 def entry_of(world: World, node: str, name: str) -> Obj:
     """Return the entry of a node in the cliques of a domain; empty if there is none."""
     cliques = world.client.list(
-        COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid_in(world, name)}"
+        COMPUTE_DOMAIN_CLIQUES, world.driver_namespace, label_selector=f"{LABEL}={uid_in(world, name)}"
     ).items
     entries = [entry for clique in cliques for entry in clique.get("daemons") or ()]
     return next((entry for entry in entries if entry["nodeName"] == world.name(node)), {})
@@ -481,7 +480,7 @@ def _(world: World, node: str, name: str) -> None:
 def _(world: World, clique: str, name: str) -> None:
     """Delete the ComputeDomainClique by hand."""
     try:
-        world.client.delete(COMPUTE_DOMAIN_CLIQUES, f"{uid_in(world, name)}.{clique}", DRIVER_NAMESPACE)
+        world.client.delete(COMPUTE_DOMAIN_CLIQUES, f"{uid_in(world, name)}.{clique}", world.driver_namespace)
     except NotFound as error:
         raise Untestable(f"there is no clique {clique} of ComputeDomain {name}") from error
 
@@ -513,7 +512,7 @@ def change_entries(world: World, clique: str, name: str, rows: Sequence[tuple[st
     changes = [(world.name(node), key, value) for node, key, value in rows]
     for _attempt in range(CLIQUE_WRITES):
         stored = copy.deepcopy(
-            world.client.get(COMPUTE_DOMAIN_CLIQUES, f"{uid_in(world, name)}.{clique}", DRIVER_NAMESPACE)
+            world.client.get(COMPUTE_DOMAIN_CLIQUES, f"{uid_in(world, name)}.{clique}", world.driver_namespace)
         )
         entries = {entry["nodeName"]: entry for entry in stored.get("daemons") or ()}
         if missing := sorted({node for node, _, _ in changes} - set(entries)):

@@ -21,7 +21,7 @@ def numbered(first: int, last: int) -> list[str]:
 @when('nodes {first:d} to {last:d} have {state:word} daemons of the clique "{clique}" in ComputeDomain "{name}"')
 def _(world: World, first: int, last: int, state: str, clique: str, name: str) -> None:
     """Write daemon pods and entries of this readiness, in place of the daemons, in the order of the nodes."""
-    write_daemons(world, name, [(node, state, clique, state) for node in numbered(first, last)])
+    write_daemons(world, name, [(node, state, clique, state) for node in numbered(first, last)], world.driver_namespace)
 
 
 @then('the ComputeDomain labels of nodes {first:d} to {last:d} become "{name}"')

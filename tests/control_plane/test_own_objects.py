@@ -24,6 +24,7 @@ from dra_conformance.control_plane.own_objects import Ledger, OwnObjectsTranspor
 from dra_conformance.core import manifests
 from dra_conformance.core.labels import RUN_LABEL
 
+SHARED = "dra-driver-nvidia-gpu"
 RUN = "0a1b2c3d"
 
 
@@ -31,7 +32,10 @@ RUN = "0a1b2c3d"
 def clients(tmp_path: Path) -> Iterator[tuple[KubeClient, KubeClient]]:
     """The cluster's administrator, and a run."""
     with ApiServerEmulator(directory=tmp_path / "plane", https=False) as plane:
-        yield KubeClient(plane.transport()), KubeClient(OwnObjectsTransport(plane.transport(), Ledger(RUN)))
+        yield (
+            KubeClient(plane.transport()),
+            KubeClient(OwnObjectsTransport(plane.transport(), Ledger(RUN), shared=SHARED)),
+        )
 
 
 def named(name: str, **more: object) -> Obj:
@@ -129,8 +133,8 @@ def test_slices_of_its_nodes_are_its_own_whatever_their_writer(clients: tuple[Ku
 def test_another_process_of_the_same_run_may_go_on(clients: tuple[KubeClient, KubeClient]) -> None:
     admin, run = clients
     run.create(DEVICE_CLASSES, named("ours", spec={}))
-    same = KubeClient(OwnObjectsTransport(admin.transport, Ledger(RUN)))
-    other = KubeClient(OwnObjectsTransport(admin.transport, Ledger("ffffffff")))
+    same = KubeClient(OwnObjectsTransport(admin.transport, Ledger(RUN), shared=SHARED))
+    other = KubeClient(OwnObjectsTransport(admin.transport, Ledger("ffffffff"), shared=SHARED))
     with pytest.raises(Forbidden):
         other.delete(DEVICE_CLASSES, "ours")
     same.delete(DEVICE_CLASSES, "ours")
@@ -172,7 +176,7 @@ def test_a_dry_run_makes_nothing_ours(clients: tuple[KubeClient, KubeClient]) ->
 def test_a_node_that_the_user_lends_is_written_to_and_stays(tmp_path: Path) -> None:
     with ApiServerEmulator(directory=tmp_path / "plane", https=False) as plane:
         admin, ledger = KubeClient(plane.transport()), Ledger(RUN)
-        run = KubeClient(OwnObjectsTransport(plane.transport(), ledger))
+        run = KubeClient(OwnObjectsTransport(plane.transport(), ledger, shared=SHARED))
         admin.create(NODES, named("lent"))
         admin.create(RESOURCE_SLICES, slice_on("lent", "on-lent"))
         ledger.borrow("lent")

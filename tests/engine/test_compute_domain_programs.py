@@ -67,6 +67,18 @@ def test_a_users_kubelet_plugin_is_judged(cli: CommandLine) -> None:
     assert found == dict.fromkeys(own, "passed"), ended.err
 
 
+@pytest.mark.parametrize("controller", ["reference", f"{CONTROLLER} --namespace {{namespace}}"])
+def test_daemons_are_judged_in_the_namespace_of_the_driver(cli: CommandLine, controller: str) -> None:
+    words = ("--compute-domain-namespace", "gpu-operator", "--compute-domain-controller", controller)
+    ended = cli.suite(*words, "--rule", "NV-146")
+    assert {row["id"]: row["status"] for row in ended.report["rules"]}["NV-146"] == "passed", ended.err
+
+
+def test_a_controller_that_puts_the_daemons_elsewhere_fails(cli: CommandLine) -> None:
+    ended = cli.suite("--compute-domain-controller", f"{CONTROLLER} --namespace kube-public", "--rule", "NV-146")
+    assert {row["id"]: row["status"] for row in ended.report["rules"]}["NV-146"] == "failed", ended.err
+
+
 @pytest.mark.parametrize(
     ("script", "said"),
     [

@@ -19,7 +19,9 @@ from dra_conformance.core.labels import RUN_LABEL
 from dra_conformance.engine.concerns import Concerns
 
 RUN = "083ef913"
-CONCERNS = Concerns(suffix="083ew0-1", run_id=RUN, made=lambda name: name.startswith("made"), nodes=lambda: {"lent"})
+CONCERNS = Concerns(
+    suffix="083ew0-1", run_id=RUN, made=lambda name: name.startswith("made"), nodes=lambda: {"lent"}, shared="drivers"
+)
 
 
 def obj(name: str, namespace: str = "", *, run: str = "", **spec: Any) -> dict[str, Any]:

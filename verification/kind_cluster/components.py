@@ -18,6 +18,7 @@ from pathlib import Path
 import yaml
 
 from deploy.manifests.parts import IMAGE, PULL, object_of
+from deploy.manifests.parts import NAMESPACE as INSTALLED
 from deploy.manifests.render import SCHEDULER
 from deploy.manifests.webhook import NAME as WEBHOOK
 from deploy.manifests.webhook import certified
@@ -81,6 +82,7 @@ def _install(cluster: Cluster) -> None:
 def _components(cluster: Cluster, out: Path) -> Iterator[str]:
     """Run a part of each component's scenarios from outside the cluster."""
     words = ["--scheduler", "cluster", "--binder", "cluster", "--scheduler-name", SCHEDULER, "--allow-disruptive"]
+    words += ["--compute-domain-namespace", INSTALLED]
     words += [word for name in _PROFILES for word in ("--profile", name)]
     words += [word for chapter in CHAPTERS.values() for word in ("--focus", f"^{chapter}")]
     plane = ("--control-plane", f"kubeconfig:{cluster.plane.kubeconfig}")

@@ -36,7 +36,7 @@ def leave(transport: Transport, run_id: str) -> None:
     # Another trial on this control plane may have created it.
     with contextlib.suppress(AlreadyExists):
         admin.create(NAMESPACES, {"metadata": {"name": DRIVER_NAMESPACE}})
-    client = KubeClient(OwnObjectsTransport(transport, Ledger(run_id)), user_agent="admin")
+    client = KubeClient(OwnObjectsTransport(transport, Ledger(run_id), shared=DRIVER_NAMESPACE), user_agent="admin")
     own = f"dra-left-{run_id}"
     client.create(NAMESPACES, {"metadata": {"name": own}})
     node = f"left-{run_id}"
