@@ -1,7 +1,8 @@
 """The thread of all controllers of one server, and the queue that commits fill.
 
 A task that raises anything unexpected is recorded as a failure of the emulator, and the thread goes on with the next
-one. Started and stopped by the server.
+one. Controllers of Kubernetes repeat a write that an admission webhook refuses, in growing intervals; here the task is
+done again when the configurations of webhooks change. Started and stopped by the server.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from apiserver_emulator.failures import Failures
 from apiserver_emulator.quotas.admission import QUOTAS
 from apiserver_emulator.registry.delete import FOREGROUND, ORPHAN
 from apiserver_emulator.store import Event, Key, TypeKey
+from apiserver_emulator.webhooks import CONFIGURATIONS
 from dra_api.status import StatusError
 from dra_api.threads import started
 
@@ -74,8 +76,11 @@ class Controllers:
         self.root_ca = RootCaPublisher(core)
         self._condition = threading.Condition()
         self._work: deque[Task] = deque()
+        self._refused: list[Task] = []
         self._busy = False
         self._stopping = False
+        self._webhooks = False
+        """Whether the API server had webhooks when the current task began."""
         self._thread: threading.Thread | None = None
         core.store.on_commit(self._enqueue)
 
@@ -108,6 +113,8 @@ class Controllers:
 
     def _enqueue(self, kind: TypeKey, event: Event) -> None:
         meta = event.record.obj["metadata"]
+        if kind == CONFIGURATIONS:
+            self._retry_refused()
         if kind == CONFIG_MAPS and event.key[1] == ROOT_CA and event.type != "ADDED":
             self._push(Task("root-ca", kind, event.key))
         if kind == NAMESPACES and event.type != "DELETED":
@@ -152,6 +159,12 @@ class Controllers:
         record = self._core.store.get(kind, key)
         return record is not None and "deletionTimestamp" in record.obj["metadata"]
 
+    def _retry_refused(self) -> None:
+        with self._condition:
+            self._work += self._refused
+            self._refused.clear()
+            self._condition.notify_all()
+
     def _push(self, task: Task) -> None:
         with self._condition:
             self._work.append(task)
@@ -172,6 +185,7 @@ class Controllers:
                 self._busy = True
             # Outside the condition: a task commits, and commits take the condition while they hold the store lock.
             try:
+                self._webhooks = self._have_webhooks()
                 self._perform(task)
             except Exception as error:  # a dead thread would leave garbage for the rest of the run
                 self._report(task, error)
@@ -203,10 +217,22 @@ class Controllers:
         self._report(Task("namespace", kind, key), error)
 
     def _report(self, task: Task, error: Exception) -> None:
-        """Record an unexpected error. No task is retried, so a refusal leaves its work undone for good."""
-        if isinstance(error, StatusError) and (error.reason in _EXPECTED or _namespace_terminates(error)):
-            return
+        """Record an unexpected error, unless a webhook may be its reason."""
+        if isinstance(error, StatusError):
+            if error.reason in _EXPECTED or _namespace_terminates(error):
+                return
+            now = self._have_webhooks()
+            if now or self._webhooks:
+                with self._condition:
+                    self._refused.append(task)
+                # Configurations that were deleted meanwhile bring no further change.
+                if not (now and self._have_webhooks()):
+                    self._retry_refused()
+                return
         self._failures.record(str(task), error)
+
+    def _have_webhooks(self) -> bool:
+        return bool(self._core.store.snapshot(CONFIGURATIONS)[0])
 
 
 def _task_of_deletion(kind: TypeKey, meta: Obj) -> str:

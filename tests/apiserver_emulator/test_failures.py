@@ -18,7 +18,7 @@ from apiserver_emulator.failures import LIMIT, Failures
 from apiserver_emulator.watch_stream import WatchStream
 from apiserver_emulator.webhooks import ValidatingWebhooks
 from dra_api.client import ApiError, KubeClient
-from dra_api.objects import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS, VALIDATING_WEBHOOKS
+from dra_api.objects import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS, VALIDATING_WEBHOOKS, name_of
 from dra_api.status import StatusError, forbidden
 from dra_api.transport import HttpTransport, Response, TransportError
 
@@ -63,6 +63,44 @@ def test_a_refusal_of_a_controller_is_reported(
     assert plane.server.controllers.wait_idle(5)
     assert [str(each) for each in plane.take_failures()] == [
         "controller task 'owners' for configmaps default/a: StatusError: not today"
+    ]
+
+
+def test_what_a_webhook_refuses_is_done_when_its_configuration_is_gone(
+    plane: ApiServerEmulator, client: KubeClient
+) -> None:
+    webhook = {
+        "name": "of-accounts.example.com",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [
+            {"apiGroups": [""], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["serviceaccounts"]}
+        ],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 1,
+    }
+    client.create(VALIDATING_WEBHOOKS, {"metadata": {"name": "dead"}, "webhooks": [webhook]})
+    make_namespace(client, "new")
+    assert plane.server.controllers.wait_idle(5)
+    assert client.list(SERVICE_ACCOUNTS, "new").items == []
+    client.delete(VALIDATING_WEBHOOKS, "dead")
+    assert plane.server.controllers.wait_idle(5)
+    assert [name_of(one) for one in client.list(SERVICE_ACCOUNTS, "new").items] == ["default"]
+    assert plane.take_failures() == []
+
+
+def test_a_failure_of_the_server_is_not_hidden_by_a_webhook_that_was_there(
+    plane: ApiServerEmulator, client: KubeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ServiceAccountController, "create_default", failing(StatusError(500, "InternalError", "lost")))
+    client.create(VALIDATING_WEBHOOKS, {"metadata": {"name": "any"}, "webhooks": []})
+    make_namespace(client, "first")
+    assert plane.server.controllers.wait_idle(5)
+    assert plane.take_failures() == []
+    client.delete(VALIDATING_WEBHOOKS, "any")
+    assert plane.server.controllers.wait_idle(5)
+    assert [str(each) for each in plane.take_failures()] == [
+        "controller task 'account' for namespaces first: StatusError: lost"
     ]
 
 
