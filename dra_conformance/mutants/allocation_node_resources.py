@@ -263,3 +263,152 @@ def _(patch: Patch) -> None:
         return write
 
     patch.wrap(f"{_SCHEDULER}.publish:DirectPublisher._write_uses", make)
+
+
+@mutant("node-resources-of-the-first-claim", rule="DRA-528", **_ON)
+def _(patch: Patch) -> None:
+    """Of several claims of a pod, what the devices of one use is recorded and charged."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda pod, claims, device_of: original(pod, claims, device_of)[:1]
+
+    patch.wrap(_STATUSES, make)
+
+
+@mutant("node-resources-of-init-containers-are-not-recorded", rule="DRA-528", **_ON)
+def _(patch: Patch) -> None:
+    """Init containers that reference a claim are not recorded."""
+
+    def change(pod: Any, entry: dict[str, Any]) -> dict[str, Any]:
+        init = {one["name"] for one in pod["spec"].get("initContainers") or ()}
+        return {**entry, "containers": [name for name in entry.get("containers") or () if name not in init]}
+
+    _status(patch, change)
+
+
+@mutant("huge-pages-of-devices-are-not-charged", rule="DRA-528", **_ON)
+def _(patch: Patch) -> None:
+    """Of what devices use, cpu and memory are charged."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda entries: {
+            name: amount for name, amount in original(entries).items() if not name.startswith("hugepages-")
+        }
+
+    patch.wrap(f"{_NODE}:charged", make)
+
+
+@mutant("node-resources-are-charged-to-bound-pods", rule="DRA-528", **_ON)
+def _(patch: Patch) -> None:
+    """What devices use is charged from the binding of their pod on, and not while it waits."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, pod, node, allocations, *, share=None, uses=(): original(
+            self, pod, node, allocations, share=share
+        )
+
+    patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView.assume", make)
+
+
+@mutant("node-resources-of-a-gang-one-by-one", rule="DRA-528", **_GROUPS)
+def _(patch: Patch) -> None:
+    """What the devices of a gang's pods use is compared pod by pod with what the node has left."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def together(self: Any, *arguments: Any) -> Any:
+            view = self._view
+
+            class View:
+                def __getattr__(self, name: str) -> Any:
+                    return getattr(view, name)
+
+                def assume(self, pod: Any, node: Any, allocations: Any, *, share: Any, uses: Any) -> None:
+                    del uses
+                    view.assume(pod, node, allocations, share=share)
+
+            self._view = View()
+            try:
+                return original(self, *arguments)
+            finally:
+                self._view = view
+
+        return together
+
+    patch.wrap(f"{_SCHEDULER}.gangs:Gangs._together", make)
+
+
+@mutant("node-resources-of-the-first-share", rule="DRA-529", **_ON)
+def _(patch: Patch) -> None:
+    """Of several shares of a device in a claim, the first is charged."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def devices(allocation: Any, device_of: Any) -> Any:
+            seen = set()
+            for result, device in original(allocation, device_of):
+                if device.id not in seen:
+                    seen.add(device.id)
+                    yield result, device
+
+        return devices
+
+    patch.wrap(f"{_NODE}:_devices", make)
+
+
+@mutant("overhead-of-the-last-device", rule="DRA-530", **_ON)
+def _(patch: Patch) -> None:
+    """Of several devices of a claim, the overhead of one is recorded and charged."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def status(pod: Any, used: Any, device_of: Any) -> Any:
+            whole = original(pod, used, device_of)
+            for result in used.allocation["devices"]["results"]:
+                alone = {"devices": {"results": [result]}}
+                if one := original(pod, used._replace(allocation=alone), device_of):
+                    whole = {**whole, "overhead": one.get("overhead") or []}
+            return whole
+
+        return status
+
+    patch.wrap(f"{_NODE}:_status", make)
+
+
+@mutant("memory-beyond-the-requests-of-the-pod", rule="DRA-535", **_ON)
+def _(patch: Patch) -> None:
+    """Of the requests of the pod as a whole, cpu is compared with what containers and devices use."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def beyond(pod: Any, entries: Any) -> str:
+            found = str(original(pod, entries))
+            return "" if found == "memory" else found
+
+        return beyond
+
+    patch.wrap(f"{_NODE}:beyond_own_requests", make)
+
+
+@mutant("requests-of-the-pod-cover-every-resource", rule="DRA-535b", **_ON)
+def _(patch: Patch) -> None:
+    """A pod with any request of its own is not charged with what its devices use."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda pod, entries: (
+            {} if (pod["spec"].get("resources") or {}).get("requests") else original(pod, entries)
+        )
+
+    patch.wrap(f"{_NODE}:charged_for", make)
+
+
+@mutant("allocated-claims-use-nothing-beside-new-ones", rule="DRA-536", **_ON)
+def _(patch: Patch) -> None:
+    """For a pod with allocated claims and new ones, what the new devices use counts."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def uses(self: Any, attempt: Any, state: Any, allocations: Any) -> Any:
+            found = original(self, attempt, state, allocations)
+            held = {name for _, name in attempt.held}
+            new = [entry for entry in found if entry["resourceClaimName"] not in held]
+            return new or found
+
+        return uses
+
+    patch.wrap(f"{_SCHEDULER}.cycle:Cycle._uses", make)

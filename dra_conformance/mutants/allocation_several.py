@@ -781,6 +781,20 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_SCHEDULER}.pod_resources:pod_requests", make)
 
 
+@mutant("limits-counted-as-requests", rule="DRA-130c")
+def _(patch: Patch) -> None:
+    """A container counts with its limits, also if it requests less."""
+
+    def make(original: Callable[..., dict[str, int]]) -> Callable[..., dict[str, int]]:
+        def container_requests(container: Any) -> dict[str, int]:
+            limits = (container.get("resources") or {}).get("limits")
+            return {**original(container), **original({"resources": {"requests": limits}})}
+
+        return container_requests
+
+    patch.wrap(f"{_SCHEDULER}.pod_resources:container_requests", make)
+
+
 @mutant("pods-not-yet-bound-not-counted", rule="DRA-130c")
 def _(patch: Patch) -> None:
     """A pod takes nothing of its node before it is bound."""

@@ -191,3 +191,102 @@ def _(patch: Patch) -> None:
         return original({**request, "object": request["oldObject"]} if deleted else request)
 
     _decide(patch, change)
+
+
+def _review_without(patch: Patch, **expected: str) -> None:
+    """Take a review with any value of a field as one with the expected value."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda review: original({**review, **expected} if isinstance(review, dict) else review)
+
+    patch.wrap(f"{REVIEW}:request_of", make)
+
+
+@mutant("webhook-ignores-the-kind-of-a-review", rule="NV-130")
+def _(patch: Patch) -> None:
+    """Of a review, apiVersion is compared only."""
+    _review_without(patch, kind="AdmissionReview")
+
+
+@mutant("webhook-ignores-the-group-of-a-review", rule="NV-130")
+def _(patch: Patch) -> None:
+    """Of the apiVersion of a review, the version is compared only."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def request_of(review: Any) -> Any:
+            if isinstance(review, dict) and str(review.get("apiVersion")).endswith("/v1"):
+                review = {**review, "apiVersion": "admission.k8s.io/v1"}
+            return original(review)
+
+        return request_of
+
+    patch.wrap(f"{REVIEW}:request_of", make)
+
+
+def _decoded(patch: Patch, change: Callable[[str, Any], Any]) -> None:
+    """Decode parameters after each value in them is replaced by `change(field, value)`."""
+
+    def walk(value: Any) -> Any:
+        return {name: walk(change(name, one)) for name, one in value.items()} if isinstance(value, dict) else value
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda parameters, **more: original(walk(parameters), **more)
+
+    patch.wrap(f"{CONFIGS}:decode", make)
+
+
+def _crash(field: str, value: Any) -> Any:
+    if field in ("kind", "apiVersion") and isinstance(value, list):
+        raise TypeError("unhashable type: 'list'")
+    return value
+
+
+@mutant("webhook-disconnects-on-a-list-as-kind", rule="NV-133b")
+def _(patch: Patch) -> None:
+    """A kind or an apiVersion that is a list ends the request with an internal error."""
+    _decoded(patch, _crash)
+
+
+@mutant("webhook-reads-booleans-as-numbers", rule="NV-133f")
+def _(patch: Patch) -> None:
+    """True is read as 1."""
+    _decoded(patch, lambda field, value: int(value) if field.endswith("Percentage") and value is True else value)
+
+
+@mutant("webhook-accepts-any-memory-limit", rule="NV-133f")
+def _(patch: Patch) -> None:
+    """The type of a memory limit is not checked."""
+    _decoded(patch, lambda field, value: "1Gi" if field == "defaultPinnedDeviceMemoryLimit" else value)
+
+
+@mutant("webhook-reads-numbers-as-flags", rule="NV-318")
+def _(patch: Patch) -> None:
+    """Any value of a flag is read as true or false."""
+    _decoded(patch, lambda field, value: bool(value) if field == "enableAPIDevice" else value)
+
+
+@mutant("webhook-refuses-limits-in-bytes", rule="NV-141a")
+def _(patch: Patch) -> None:
+    """A memory limit that is a number is refused."""
+
+    def change(field: str, value: Any) -> Any:
+        return [] if field == "defaultPinnedDeviceMemoryLimit" and isinstance(value, int) else value
+
+    _decoded(patch, change)
+
+
+@mutant("webhook-refuses-null", rule="NV-141a")
+def _(patch: Patch) -> None:
+    """A field that is null counts as one of the wrong type."""
+    _decoded(patch, lambda field, value: "null" if value is None else value)
+
+
+@mutant("webhook-refuses-limits-by-device", rule="NV-141a")
+def _(patch: Patch) -> None:
+    """The keys of memory limits by device count as unknown fields."""
+
+    def change(field: str, value: Any) -> Any:
+        named = field == "mpsConfig" and isinstance(value, dict) and "defaultPerDevicePinnedMemoryLimit" in value
+        return {**value, "0": "1Gi"} if named else value
+
+    _decoded(patch, change)

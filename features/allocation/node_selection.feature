@@ -167,6 +167,7 @@ Feature: Nodes of pods with claims
       | cpu of init containers | 1500m | 5 | 100 | {initContainers: [{name: short, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "2"}}}], containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "1"}}}]} |
       | cpu of sidecars        | 2     | 5 | 100 | {initContainers: [{name: long, image: "registry.k8s.io/pause:3.10", restartPolicy: Always, resources: {requests: {cpu: 1500m}}}, {name: short, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 500m}}}], containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "1"}}}]} |
       | cpu of an init container beside a sidecar | 2 | 5 | 100 | {initContainers: [{name: long, image: "registry.k8s.io/pause:3.10", restartPolicy: Always, resources: {requests: {cpu: "1"}}}, {name: short, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 1500m}}}], containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 100m}}}]} |
+      | cpu with higher limits | 1500m | 5 | 100 | {containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "2"}, limits: {cpu: "4"}}}]} |
       | room for pods | 4 | 8 | 0 | {} |
 
   @DRA-130c

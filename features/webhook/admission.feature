@@ -79,6 +79,9 @@ Feature: Claims with invalid configuration are not stored
       | A missing kind     | {apiVersion: resource.nvidia.com/v1beta1, sharing: {}}      | Object 'Kind' is missing |
       | A missing version  | {kind: GpuConfig}                                           | spec.devices.config[0]   |
       | An empty object    | {}                                                          | Object 'Kind' is missing |
+      | A list as kind     | {apiVersion: resource.nvidia.com/v1beta1, kind: [GpuConfig]}          | spec.devices.config[0] |
+      | A number as kind   | {apiVersion: resource.nvidia.com/v1beta1, kind: 3}                    | spec.devices.config[0] |
+      | A list as version  | {apiVersion: [resource.nvidia.com/v1beta1], kind: GpuConfig}          | spec.devices.config[0] |
       # Kinds of the same group that are no configuration.
       | A ComputeDomain    | {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomain}       | spec.devices.config[0] |
       | A clique           | {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainClique} | spec.devices.config[0] |
@@ -109,6 +112,9 @@ Feature: Claims with invalid configuration are not stored
       | A strategy as a number   | sharing: {strategy: 3}                                                     |
       | A percentage as a string | sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: half}} |
       | A fractional percentage  | sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 0.5}}  |
+      | A percentage as a boolean | sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: true}} |
+      | A strategy as an object  | sharing: {strategy: {MPS: {}}}                                             |
+      | A memory limit as a list | sharing: {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: [1]}} |
 
   @NV-133g
   Scenario Outline: A <kind> without a domain is refused
@@ -197,3 +203,5 @@ Feature: Claims with invalid configuration are not stored
       | an unknown backend       | iommu: {backendPolicy: Newest}      |
       | a part of a backend      | iommu: {backendPolicy: Legacy}      |
       | an unknown field         | iommu: {enableApiDevice: true}      |
+      | a number as a flag       | iommu: {enableAPIDevice: 1}         |
+      | a text as settings       | iommu: LegacyOnly                   |

@@ -34,6 +34,8 @@ Feature: The protocol of an admission webhook
       | A missing kind     | {"request": {"uid": "1"}}                                                                 |
       | Another kind       | {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}                            |
       | An unknown version | {"apiVersion": "admission.k8s.io/v9", "kind": "AdmissionReview", "request": {"uid": "1"}} |
+      | Another kind of the group | {"apiVersion": "admission.k8s.io/v1", "kind": "Reviews", "request": {"uid": "1"}} |
+      | The kind in another group | {"apiVersion": "example.com/v1", "kind": "AdmissionReview", "request": {"uid": "1"}} |
       | A list             | [{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}]                        |
       | A list as request  | {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": []}           |
       | A value NaN        | {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"resource": NaN}} |

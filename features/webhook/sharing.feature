@@ -38,6 +38,9 @@ Feature: Sharing is validated with the feature gates of the driver
       | MPS with all of the GPU | GpuConfig       | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 100}}   |
       | MPS with none of it     | MigDeviceConfig | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 0}}     |
       | MPS with a memory limit | GpuConfig       | {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: 10Gi}} |
+      | MPS with a limit in bytes | GpuConfig     | {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: 1073741824}} |
+      | MPS with limits by device | MigDeviceConfig | {strategy: MPS, mpsConfig: {defaultPerDevicePinnedMemoryLimit: {"0": 1Gi, "1": 512Mi}}} |
+      | MPS without its settings | GpuConfig      | {strategy: MPS, mpsConfig: null, timeSlicingConfig: null} |
 
   @NV-133c
   Scenario Outline: An unknown time slice such as <interval> is refused with the known ones
