@@ -110,11 +110,7 @@ Feature: Claims with invalid configuration are not stored
       | what                     | content                                                                    |
       | Sharing as a string      | sharing: TimeSlicing                                                       |
       | A strategy as a number   | sharing: {strategy: 3}                                                     |
-      | A percentage as a string | sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: half}} |
-      | A fractional percentage  | sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 0.5}}  |
-      | A percentage as a boolean | sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: true}} |
       | A strategy as an object  | sharing: {strategy: {MPS: {}}}                                             |
-      | A memory limit as a list | sharing: {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: [1]}} |
 
   @NV-133g
   Scenario Outline: A <kind> without a domain is refused

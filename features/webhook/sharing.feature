@@ -56,6 +56,25 @@ Feature: Sharing is validated with the feature gates of the driver
       | Tiny     |
       | short    |
 
+  @NV-133f
+  Scenario Outline: <what> is refused with the path although its feature gate is on
+    Given the webhook runs with the feature gates "TimeSlicingSettings,MPSSupport"
+    And the webhook is registered for the namespace
+    And the manifest "webhook/claim-v1"
+    And it is configured with <kind> {}
+    And it is configured with <kind> {sharing: <sharing>}
+    When it is created
+    Then the webhook refuses it because 'spec.devices.config[1].opaque.parameters'
+
+    Examples:
+      | what                      | kind            | sharing                                                             |
+      | A percentage as a string  | GpuConfig       | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: half}}   |
+      | A fractional percentage   | GpuConfig       | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 0.5}}    |
+      | A percentage as a boolean | MigDeviceConfig | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: true}}   |
+      | A memory limit as a list  | GpuConfig       | {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: [1]}}   |
+      | MPS settings as a list    | MigDeviceConfig | {strategy: MPS, mpsConfig: [50]}                                    |
+      | An interval as a number   | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: 3}}           |
+
   @NV-133c
   Scenario Outline: A thread percentage of <value> in <kind> is refused
     Given the webhook runs with the feature gates "TimeSlicingSettings,MPSSupport"
