@@ -160,6 +160,7 @@ class Reviews:
         metadata = {"name": info.name, "namespace": info.namespace}
         made = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": metadata, "spec": spec}
         admit(self._core, resource, "CREATE", info, self._core.context(request, info), made, None)
+        # Reads the pod again, as upstream does: webhooks ran since, and the pod can be gone.
         extra = self._bound(reference, info)
         expires = self._core.clock.now() + timedelta(seconds=seconds)
         user = service_account_user(info.namespace, info.name, uid=account.obj["metadata"]["uid"], extra=extra)

@@ -314,8 +314,7 @@ class BinariesControlPlane:
             if arguments:
                 file = kubeconfig.parent / "kube-scheduler.yaml"
                 write_private(file, flags.scheduler_configuration(kubeconfig, arguments))
-                # kube-scheduler takes the connection from the file then.
-                words = [f"--config={file}", *(word for word in words if not word.startswith("--kube"))]
+                words = flags.configured(words, file)
         else:
             words = flags.controllers(kubeconfig, chosen, run=[flags.COMPONENT_CONTROLLERS[component]])
         return [str(programs[program]), *flags.emulated_release(emulated), *words]

@@ -210,6 +210,11 @@ def scheduler_configuration(kubeconfig: Path, arguments: Mapping[str, str]) -> b
     ).encode()
 
 
+def configured(words: Sequence[str], file: Path) -> list[str]:
+    """Return a command line of kube-scheduler with a configuration file, which has the connection in place of flags."""
+    return [*(word for word in words if not word.startswith("--kube")), f"--config={file}"]
+
+
 def scheduler(kubeconfig: Path, feature_gates: Mapping[str, bool]) -> list[str]:
     """Return kube-scheduler's flags with its default profile and scheduler_perf's client limits. Serves nothing."""
     return [

@@ -62,8 +62,7 @@ def kube_scheduler(workload: Workload) -> Start:
         file = folder / "kube-scheduler.yaml"
         file.write_text(json.dumps(scoring_configuration(kubeconfig, workload.scoring)))
         words = plane.component_command("kube-scheduler", "scheduler", kubeconfig=kubeconfig)
-        # The connection is in the file.
-        words = [*(word for word in words if not word.startswith("--kube")), f"--config={file}"]
+        words = flags.configured(words, file)
         return [ManagedProcess("kube-scheduler", words, log_path=folder / "s.log")]
 
     return start
