@@ -66,20 +66,6 @@ Feature: What controllers rely on in the API server
       | resourceVersion |
 
   @DRA-381b
-  Scenario: A second deletion of a pod shortens its grace period and does not lengthen it
-    Given the manifest "claims/pod"
-    And "spec.nodeName" is $(node:without-kubelet)
-    And it is created
-    When it is deleted with a grace period of 60 s
-    Then its stored "metadata.deletionGracePeriodSeconds" reads 60
-    When it is deleted with a grace period of 90 s
-    Then its stored "metadata.deletionGracePeriodSeconds" reads 60
-    When it is deleted with a grace period of 30 s
-    Then its stored "metadata.deletionGracePeriodSeconds" reads 30
-    When it is deleted with a grace period of 0 s
-    Then it is not stored
-
-  @DRA-381b
   Scenario: A second, shorter deletion of a pod moves its end by the difference
     Given the manifest "claims/pod"
     And "spec.nodeName" is $(node:without-kubelet)
@@ -87,9 +73,11 @@ Feature: What controllers rely on in the API server
     When it is deleted with a grace period of 6000 s
     Then its deletion is due in 6000 s
     When it is deleted with a grace period of 9000 s
-    Then its deletion is due 0 s earlier than at first
+    Then its stored "metadata.deletionGracePeriodSeconds" reads 6000
+    And its deletion is due 0 s earlier than at first
     When it is deleted with a grace period of 2000 s
-    Then its deletion is due in 2000 s
+    Then its stored "metadata.deletionGracePeriodSeconds" reads 2000
+    And its deletion is due in 2000 s
     And its deletion is due 4000 s earlier than at first
     When it is deleted
     Then its stored "metadata.deletionGracePeriodSeconds" reads 2000

@@ -39,7 +39,6 @@ Feature: Namespaces, names, options and owners of writes
     Examples:
       | manifest   | path                       | first                         | second                       |
       | slice      | spec.devices               | [{name: d}, {name: e}]        | []                           |
-      | class      | spec.selectors             | [{cel: {expression: "true"}}] | []                           |
       | pod        | spec.activeDeadlineSeconds | 900                           | 800                          |
       | webhook    | webhooks[0].timeoutSeconds | 5                             | 6                            |
       | definition | spec.names.shortNames      | [gizmo]                       | null                         |
