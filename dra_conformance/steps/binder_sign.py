@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from dra_api.objects import BIND_REQUESTS, NODES, PODS, Obj
 from dra_conformance.core.component_spec import ComponentSpec
 from dra_conformance.engine.world import World
-from dra_conformance.steps.pods import BY_HAND, look_bound, pod_object
+from dra_conformance.steps.pods import BY_HAND, add_pod, look_bound, pod_object
 
 _RETRIES = 10
 
@@ -55,7 +55,7 @@ def wait_observed(world: World) -> None:
     signs.made += 1
     name = f"sign-{world.suffix}-{signs.made}"
     world.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
-    pod = world.create(pod_object(world, name, [], scheduler=BY_HAND))
+    pod = add_pod(world, pod_object(world, name, [], scheduler=BY_HAND))
     world.create(request(name, world.namespace))
     world.wait(lambda: look_bound(world, name))
     world.client.delete_if_there(BIND_REQUESTS, name, world.namespace)

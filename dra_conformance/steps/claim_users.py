@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from dra_api.objects import Obj, uid_of
 from dra_conformance.engine.world import World
 from dra_conformance.steps.claims import allocate_by_hand
-from dra_conformance.steps.pods import BY_HAND, by_name, pod_object
+from dra_conformance.steps.pods import BY_HAND, add_pod, by_name, pod_object
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ def user_of(world: World, claim: str) -> Obj:
     pods = world.state(ClaimUsers).pods
     if claim not in pods:
         # Nothing binds it, so no kubelet prepares the claim beside the scenario.
-        pods[claim] = world.create(pod_object(world, f"user-of-{claim}", [by_name(claim)], scheduler=BY_HAND))
+        pods[claim] = add_pod(world, pod_object(world, f"user-of-{claim}", [by_name(claim)], scheduler=BY_HAND))
     return pods[claim]
 
 

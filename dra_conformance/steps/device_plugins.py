@@ -12,7 +12,8 @@ from dra_api.objects import NODES, Obj
 from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
-from dra_conformance.steps.pods import PluginResources, add_container, create_pod, pod_object, scheduler_of
+from dra_conformance.steps.placement import PluginResources
+from dra_conformance.steps.pods import add_container, create_pod, pod_object, scheduler_of
 
 
 def amounts(world: World, text: str) -> dict[str, str]:
@@ -35,7 +36,8 @@ def offer(world: World, node: str, amounts: Mapping[str, str]) -> None:
             obj["status"][field] = {**(obj["status"].get(field) or {}), **amounts}
 
     world.update(NODES, world.name(node), change, subresource="status")
-    world.state(PluginResources).names.update(amounts)
+    for resource in amounts:
+        world.state(PluginResources).nodes.setdefault(resource, set()).add(world.name(node))
 
 
 def requesting_pod(world: World, pod: str, requested: Mapping[str, str]) -> Obj:

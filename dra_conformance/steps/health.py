@@ -20,7 +20,7 @@ from dra_conformance.kubelet.errors import DriverNotRegistered
 from dra_conformance.kubelet.gates import GATES
 from dra_conformance.steps.claims import allocate_by_hand, claim_object
 from dra_conformance.steps.nodes import plain_devices, publish, simulated_driver, slice_object
-from dra_conformance.steps.pods import BY_HAND, by_name, pod_object
+from dra_conformance.steps.pods import BY_HAND, add_pod, by_name, pod_object
 
 _SHARED = "shared"
 _SHOWN = 200  # characters of a health message in a report
@@ -190,7 +190,7 @@ def _(world: World, pod: str, devices: str, node: str) -> None:
         }
         for name in names
     ]
-    owner = world.create(pod_object(world, pod, [by_name(pod)], scheduler=BY_HAND, containers=containers))
+    owner = add_pod(world, pod_object(world, pod, [by_name(pod)], scheduler=BY_HAND, containers=containers))
     base = {"driver": simulated_driver(world), "pool": world.name(node)}
     results = [{**base, "request": name, "device": name} for name in names]
     allocate_by_hand(world, pod, world.name(node), results, pods=[owner])
@@ -203,7 +203,7 @@ def _(world: World, pod: str, devices: str, node: str) -> None:
     names = words(devices)
     exactly = {"deviceClassName": f"paper-{world.suffix}", "allocationMode": "ExactCount", "count": len(names)}
     world.create(claim_object(world, pod, {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}))
-    owner = world.create(pod_object(world, pod, [by_name(pod)], scheduler=BY_HAND))
+    owner = add_pod(world, pod_object(world, pod, [by_name(pod)], scheduler=BY_HAND))
     base = {"request": "gpu", "driver": simulated_driver(world), "pool": world.name(node)}
     allocate_by_hand(world, pod, world.name(node), [{**base, "device": name} for name in names], pods=[owner])
     world.client.bind(owner, world.name(node))

@@ -19,7 +19,7 @@ from dra_conformance.engine.world import Seen, World
 from dra_conformance.faults.kills import Death, moment_called
 from dra_conformance.steps.components import require_own
 from dra_conformance.steps.outcomes import catch_up, look_all_bound, problems_of_round
-from dra_conformance.steps.pods import by_template, pod_object, scheduler_of
+from dra_conformance.steps.pods import add_pod, by_template, pod_object, scheduler_of
 from dra_conformance.steps.sweeps import Sweep, look_empty
 
 MOST = 100
@@ -75,7 +75,7 @@ class Round:
     def _create(self, *names: str, claims: list[Any]) -> list[str]:
         pods = [f"{self._name}-{name}" for name in names]
         for pod in pods:
-            self._world.create(pod_object(self._world, pod, claims, scheduler=scheduler_of(self._world)))
+            add_pod(self._world, pod_object(self._world, pod, claims, scheduler=scheduler_of(self._world)))
         return pods
 
     def _delete(self, pods: list[str]) -> None:

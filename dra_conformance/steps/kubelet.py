@@ -20,6 +20,7 @@ from dra_conformance.steps.pods import (
     BY_HAND,
     GRACE_SECONDS,
     add_container,
+    add_pod,
     by_name,
     by_template,
     events_about,
@@ -85,7 +86,7 @@ def container_of(name: str, claims: list[str], resources: list[str] | None = Non
 def create_reserved(world: World, pod: Obj, claims: list[str]) -> None:
     """Create a pod that only the kubelet deletes, and reserve claims for it."""
     pod["spec"]["terminationGracePeriodSeconds"] = GRACE_SECONDS
-    world.create(pod)
+    add_pod(world, pod)
     for claim in claims:
         reserve(world, claim, [pod_consumer(world, name_of(pod))])
 

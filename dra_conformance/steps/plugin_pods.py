@@ -14,7 +14,7 @@ from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet.device_checkpoint import FILE_NAME
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.objects import attempt
-from dra_conformance.steps.pods import BY_HAND, GRACE_SECONDS, add_container, pod_object
+from dra_conformance.steps.pods import BY_HAND, GRACE_SECONDS, add_container, add_pod, pod_object
 from dra_conformance.steps.scripted_device_plugins import plugin_of
 
 
@@ -41,7 +41,7 @@ def _create(world: World, pod: str, containers: list[Mapping[str, str]]) -> None
     obj["spec"]["terminationGracePeriodSeconds"] = GRACE_SECONDS
     for row in containers:
         add_container(obj, container_with(row["name"], row["resources"]), row.get("kind") or "main")
-    world.create(obj)
+    add_pod(world, obj)
 
 
 @given('a pod "{pod}" with resources of the containers:')

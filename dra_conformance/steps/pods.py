@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -11,10 +11,10 @@ from dra_api.objects import EVENTS, PODS, Obj, name_of, namespace_of, uid_of
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.core.kai_presets import QUEUE_LABEL, SCHEDULER_NAME
-from dra_conformance.core.labels import RUN_LABEL, SCENARIO_LABEL
+from dra_conformance.core.labels import RUN_LABEL
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
-from dra_conformance.steps import scheduler_sign
+from dra_conformance.steps import placement, scheduler_sign
 
 # No scheduler takes pods with this scheduler's name: the scenario binds them by hand.
 BY_HAND = "dra-conformance-by-hand"
@@ -34,13 +34,6 @@ class RestartPolicy:
     value: str = ""
 
 
-@dataclass(slots=True)
-class PluginResources:
-    """The extended resources that device plugins offer on nodes of the scenario."""
-
-    names: set[str] = field(default_factory=set)
-
-
 @given('new pods have the restart policy "{policy}"')
 def _(world: World, policy: str) -> None:
     """Later steps create their pods with this restart policy."""
@@ -50,7 +43,7 @@ def _(world: World, policy: str) -> None:
 def pod_object(
     world: World, name: str, claims: list[Obj], *, scheduler: str = "", containers: list[Obj] | None = None
 ) -> Obj:
-    """Return a pod whose containers use all of its claims."""
+    """Return a pod whose containers use all of its claims; `placed` restricts it to nodes once it is complete."""
     spec: Obj = {
         "containers": containers
         or [
@@ -68,36 +61,12 @@ def pod_object(
         spec["restartPolicy"] = policy
     if scheduler:
         spec["schedulerName"] = scheduler
-    if scheduler != BY_HAND and _shares_cluster(world):
-        spec["nodeSelector"] = {SCENARIO_LABEL: world.suffix}
-    elif scheduler != BY_HAND and world.run.external_driver is not None:
-        spec["affinity"] = {"nodeAffinity": _beside(world, world.run.external_driver.node)}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": world.namespace, **_for_scheduler(world, scheduler)},
         "spec": spec,
     }
-
-
-def _shares_cluster(world: World) -> bool:
-    """Return whether the cluster has other nodes on which a pod fits: its own, or those of another worker.
-
-    A pod without claims fits on each of them, and so does one whose claims are for devices of all nodes.
-
-    The node of a driver that runs already has no label of the scenario; see `_beside`.
-    """
-    return world.run.on_existing_cluster and world.run.external_driver is None
-
-
-def _beside(world: World, node: str) -> Obj:
-    """Return the affinity to the node of a driver that runs already, and to the scenario's own nodes.
-
-    The cluster may have other nodes with devices of that driver.
-    """
-    own = {"matchExpressions": [{"key": SCENARIO_LABEL, "operator": "In", "values": [world.suffix]}]}
-    its = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
-    return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [its, own]}}
 
 
 def _for_scheduler(world: World, scheduler: str) -> Obj:
@@ -144,30 +113,20 @@ def scheduler_of(world: World) -> str:
 
 def create_pod(world: World, pod: Obj) -> Obj:
     """Create a pod for the scheduler of the scenario, which has observed all earlier writes of the scenario."""
-    keep_beside_plugins(world, pod)
     wait_observed(world)
-    return world.create(pod)
+    return add_pod(world, pod)
 
 
-def keep_beside_plugins(world: World, pod: Obj) -> None:
-    """Keep a pod that requests what plugins of the scenario offer on the scenario's nodes, beside a driver that runs.
+def add_pod(world: World, pod: Obj) -> Obj:
+    """Create a pod without waiting for the scheduler."""
+    return world.create(placed(world, pod))
 
-    That driver may serve the same name, such as nvidia.com/gpu, on a node of its own.
-    """
-    driver = world.run.external_driver
-    if driver is None:
-        return
-    spec = pod["spec"]
-    requested = {
-        name
-        for container in (*spec["containers"], *spec.get("initContainers", ()))
-        for which in ("requests", "limits")
-        for name in (container.get("resources") or {}).get(which) or ()
-    }
-    offered = requested & world.state(PluginResources).names
-    if offered and spec.get("affinity") == {"nodeAffinity": _beside(world, driver.node)}:
-        del spec["affinity"]
-        spec["nodeSelector"] = {SCENARIO_LABEL: world.suffix, **spec.get("nodeSelector", {})}
+
+def placed(world: World, pod: Obj) -> Obj:
+    """Return a complete pod, restricted to the nodes of the scenario; pods that are bound by hand stay as they are."""
+    if pod["spec"].get("schedulerName") != BY_HAND:
+        placement.place(world, pod)
+    return pod
 
 
 def wait_observed(world: World) -> None:
@@ -217,7 +176,7 @@ def _(world: World, pod: str) -> None:
 @given('a pod "{pod}" of scheduler "{scheduler}" without claims')
 def _(world: World, pod: str, scheduler: str) -> None:
     """Create a pod that names a scheduler."""
-    world.create(pod_object(world, pod, [], scheduler=scheduler))
+    add_pod(world, pod_object(world, pod, [], scheduler=scheduler))
 
 
 def other_namespace(world: World) -> str:
@@ -239,7 +198,7 @@ def _(world: World, pod: str) -> None:
     other = create_other_namespace(world)
     obj = pod_object(world, pod, [], scheduler=scheduler_of(world))
     obj["metadata"]["namespace"] = other
-    world.create(obj)
+    add_pod(world, obj)
     world.cleanup.callback(world.client.delete, PODS, pod, other, grace_period_seconds=0)
 
 
@@ -267,7 +226,7 @@ def _(world: World, prefix: str, count: int, template: str) -> None:
     """Create pods prefix-1 …, each with a claim of its own from the template, under the name `gpu`."""
     for number in range(1, count + 1):
         pod = pod_object(world, f"{prefix}-{number}", [by_template("gpu", template)], scheduler=scheduler_of(world))
-        world.create(pod)
+        add_pod(world, pod)
 
 
 @given('pod "{pod}" is bound by hand to "{node}"')

@@ -14,7 +14,7 @@ from dra_conformance.steps.bind_requests import request_object
 from dra_conformance.steps.claim_holders import hold, reserve
 from dra_conformance.steps.claims import claim_spec, pod_consumer
 from dra_conformance.steps.fields import write_field
-from dra_conformance.steps.pods import pod_object
+from dra_conformance.steps.pods import placed, pod_object
 from dra_conformance.steps.references import Known
 
 OTHERS_FINALIZER = "example.com/audit"
@@ -246,6 +246,7 @@ def replacement(world: World, pod: str) -> Callable[[], None]:
     def replace() -> None:
         world.client.delete(PODS, pod, world.namespace, grace_period_seconds=0)
         claims = former["spec"]["resourceClaims"]
-        world.client.create(PODS, pod_object(world, pod, claims, scheduler=former["spec"]["schedulerName"]))
+        new = pod_object(world, pod, claims, scheduler=former["spec"]["schedulerName"])
+        world.client.create(PODS, placed(world, new))
 
     return replace

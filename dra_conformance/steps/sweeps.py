@@ -16,7 +16,7 @@ from dra_conformance.engine.vocabulary import then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.faults.sweep import Round, fault_called, rounds
 from dra_conformance.steps.outcomes import catch_up, problems_of_round
-from dra_conformance.steps.pods import by_template, pod_object, scheduler_of
+from dra_conformance.steps.pods import add_pod, by_template, pod_object, scheduler_of
 
 
 @dataclass
@@ -30,7 +30,7 @@ def play(world: World, pod: str, template: str, hook: Round) -> list[str]:
     """Play one round: a pod is created, bound and deleted. Return its problems."""
     remove = world.run.fault_points.add(hook)
     try:
-        world.create(pod_object(world, pod, [by_template("gpu", template)], scheduler=scheduler_of(world)))
+        add_pod(world, pod_object(world, pod, [by_template("gpu", template)], scheduler=scheduler_of(world)))
         catch_up(world)
         wrong = problems_of_round(world, lambda look: world.wait(lambda: look(world)))
         world.client.delete(PODS, pod, world.namespace, grace_period_seconds=0)

@@ -33,7 +33,7 @@ from dra_conformance.steps.claims import allocate_by_hand, claim_object, class_o
 from dra_conformance.steps.device_plugins import container
 from dra_conformance.steps.extended_resources import ANNOTATION
 from dra_conformance.steps.nodes import make_node, slice_object
-from dra_conformance.steps.pods import BY_HAND, by_name, pod_object, scheduler_of, wait_observed
+from dra_conformance.steps.pods import BY_HAND, add_pod, by_name, pod_object, scheduler_of, wait_observed
 from dra_conformance.steps.references import taint_rules
 from dra_conformance.steps.taints import GRACE, create_rule, read_taints
 from dra_conformance.steps.workload_groups import create_group, group_consumer
@@ -210,7 +210,7 @@ def _run(world: World, row: Row, node: str) -> None:
     """Create the running pods of a row: claim, allocation, reservations and bindings by hand."""
     name = f"{row.alias}-running"
     group = [group_consumer(name, uid_of(create_group(world, name, [by_name(name)])))] if row.grouped else []
-    owners = [world.create(_pod(world, row, pod, name, scheduler=BY_HAND)) for pod in row.names("running")]
+    owners = [add_pod(world, _pod(world, row, pod, name, scheduler=BY_HAND)) for pod in row.names("running")]
     claim = _claim(world, row, name)
     if row.extended:
         owner = {**owners[0], "apiVersion": "v1", "kind": "Pod"}
@@ -355,7 +355,7 @@ def _(world: World, node: str, datatable: list[list[str]]) -> None:
         if row.grouped:
             create_group(world, f"{row.alias}-new", [by_name(f"{row.alias}-new")])
         for name in row.names("new"):
-            world.create(_pod(world, row, name, f"{row.alias}-new", scheduler=scheduler_of(world)))
+            add_pod(world, _pod(world, row, name, f"{row.alias}-new", scheduler=scheduler_of(world)))
 
 
 @then("all pods end as their rows say")

@@ -18,7 +18,7 @@ from dra_conformance.engine.world import World
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec
 from dra_conformance.steps.nodes import make_node, plain_devices, publish, simulated_driver, slice_object
 from dra_conformance.steps.objects import Requests, attempt
-from dra_conformance.steps.pods import BY_HAND, by_name, pod_object
+from dra_conformance.steps.pods import BY_HAND, add_pod, by_name, pod_object
 from dra_conformance.steps.references import taint_rules
 
 _TAINT = re.compile(r"(?P<key>[^=:]+)(?:=(?P<value>[^:]*))?:(?P<effect>\w+)")
@@ -78,7 +78,7 @@ def run_on(
     obj = pod_object(world, pod, [by_name(pod)], scheduler=BY_HAND)
     # No kubelet ends the pod, so its last state can be read.
     obj["spec"]["terminationGracePeriodSeconds"] = GRACE
-    owner = world.create(obj)
+    owner = add_pod(world, obj)
     result: Obj = {
         "request": "gpu",
         "driver": simulated_driver(world),
