@@ -44,6 +44,8 @@ def version_errors(spec: Obj) -> list[FieldError]:
     if names and names[0] and not LABEL.match(names[0]):
         problems.append(invalid("spec.version", names[0], LABEL_TEXT))
     shared = all(_schema(version) == _schema(versions[0]) for version in versions)
+    selectable = [version.get("selectableFields") or [] for version in versions]
+    alike = all(one == selectable[0] for one in selectable)
     for at, version in enumerate(versions):
         name = version.get("name") or ""
         if not LABEL.match(name):
@@ -51,6 +53,8 @@ def version_errors(spec: Obj) -> list[FieldError]:
         schema = _schema(version)
         if schema is None:
             problems.append(required(f"spec.versions[{at}].schema.openAPIV3Schema"))
+        if not at or not alike:
+            problems += _selection_errors(version, schema, "spec" if alike else f"spec.versions[{at}]")
         if shared and at:
             continue
         top = "spec" if shared else f"spec.versions[{at}]"
@@ -67,7 +71,6 @@ def version_errors(spec: Obj) -> list[FieldError]:
                     "enabled"
                 )
                 problems.append(invalid(f"{field}.openAPIV3Schema.type", kind, text))
-        problems += _selection_errors(version, schema, top)
     return problems
 
 

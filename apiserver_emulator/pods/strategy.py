@@ -23,7 +23,7 @@ from apiserver_emulator.pods.validation import (
 from apiserver_emulator.strategy import BaseStrategy, RequestContext
 from dra_api.clock import timestamp
 from dra_api.objects import Obj
-from dra_api.status import FieldError, forbidden_field
+from dra_api.status import FieldError, forbidden_field, invalid
 
 DEFAULT_GRACE_S = 30
 _CLAIM_STATUSES = ("resourceClaimStatuses", "extendedResourceClaimStatus", node_resources.FIELD)
@@ -94,7 +94,9 @@ class PodStrategy(BaseStrategy):
                 else:
                     new["metadata"].pop(field, None)
             if (old.get("status") or {}).get("qosClass"):
-                new.setdefault("status", {})["qosClass"] = old["status"]["qosClass"]
+                status = new.setdefault("status", {})
+                # Old kubelets leave it out; another class is refused.
+                status["qosClass"] = status.get("qosClass") or old["status"]["qosClass"]
             if ctx.minor >= 37:
                 keep_claim_statuses(new, old)
             if not (new.get("status") or {}).get("resourceClaimStatuses"):
@@ -114,7 +116,9 @@ class PodStrategy(BaseStrategy):
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
         """ValidatePodUpdate and ValidatePodStatusUpdate."""
         if ctx.subresource == "status":
-            return status_errors(new, minor=ctx.minor) + (node_resources.errors(new) if ctx.minor >= 37 else [])
+            found = status_errors(new, minor=ctx.minor) + (node_resources.errors(new) if ctx.minor >= 37 else [])
+            before, after = ((one.get("status") or {}).get("qosClass") for one in (old, new))
+            return found if before == after else [*found, invalid("status.qosClass", after, "field is immutable")]
         if ctx.subresource in ("binding", "eviction"):
             return []
         if ctx.subresource == "resize":

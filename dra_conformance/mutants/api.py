@@ -260,6 +260,9 @@ MUTANTS = [
         "The status for extended resources may have a mapping twice.",
     ),
     _forgetting("slice-of-any-node", "DRA-050", "slice", "Required Invalid", "spec", "A slice may have no node."),
+    _forgetting(
+        "slice-of-a-node-without-name", "DRA-050", "slice", "Invalid", r"spec\.nodeName", "A node may have no name."
+    ),
     _forgetting("all-nodes-false", "DRA-051", "slice", "Invalid", r"spec\.allNodes", "allNodes may be false."),
     _forgetting(
         "two-selector-terms",
@@ -269,6 +272,47 @@ MUTANTS = [
         r"spec\.nodeSelector\.nodeSelectorTerms",
         "A slice's node selector may have two terms.",
     ),
+    _forgetting(
+        "any-node-selector",
+        "DRA-707",
+        "slice claim",
+        "Required Invalid Forbidden",
+        r".*\.nodeSelector\.nodeSelectorTerms.*",
+        "Node selectors are not checked.",
+    ),
+    _forgetting(
+        "any-field-in-a-node-selector",
+        "DRA-707",
+        "slice",
+        "Required Invalid",
+        r".*\.matchFields\[\d+\]\..*",
+        "The fields of node selectors are not checked.",
+    ),
+    _forgetting(
+        "any-node-selector-of-an-allocation",
+        "DRA-707",
+        "claim",
+        "Required Invalid Forbidden",
+        r".*\.nodeSelector\.nodeSelectorTerms.*",
+        "The node selector of an allocation is not checked.",
+    ),
+    _forgetting(
+        "any-driver-of-a-slice",
+        "DRA-709",
+        "slice",
+        "Required Invalid TooLong",
+        r"spec\.driver",
+        "Any driver is accepted.",
+    ),
+    _forgetting(
+        "any-driver-of-a-result",
+        "DRA-709",
+        "claim",
+        "Invalid",
+        r"status\.allocation\..*\.driver",
+        "Any driver of a result is accepted.",
+    ),
+    _limit("driver-names-62", "DRA-709", "checks:DRIVER_NAME_MAX", 62, "A driver of 63 characters is refused."),
     _forgetting(
         "mutable-slice-identity",
         "DRA-053",
@@ -311,6 +355,7 @@ MUTANTS = [
         "An attribute may have two values.",
     ),
     _forgetting("any-version", "DRA-061", "slice", "Invalid", r".*\.version", "Versions are not checked."),
+    _forgetting("version-of-any-length", "DRA-061", "slice", "TooLong", r".*\.version", "Versions have no limit."),
     _limit("text-66", "DRA-061", "attributes:VALUE_MAX", 66, "A text has two bytes too many."),
     _limit("text-63", "DRA-061", "attributes:VALUE_MAX", 63, "A text of 64 bytes is refused."),
     _forgetting(
@@ -442,6 +487,24 @@ MUTANTS = [
         "Invalid Duplicate TooMany TooLong",
         r"status\.devices\[\d+\]\..*",
         "The fields of a device status are not checked.",
+    ),
+    _forgetting(
+        "any-condition-of-a-device",
+        "DRA-705",
+        "claim",
+        "Required Invalid NotSupported Duplicate TooLong",
+        r"status\.devices\[\d+\]\.conditions\[\d+\].*",
+        "The conditions of a device status are not checked.",
+    ),
+    _limit("conditions-of-a-device-9", "DRA-705", "claim_status:CONDITIONS_MAX", 9, "9 conditions are accepted."),
+    _limit("conditions-of-a-device-7", "DRA-705", "claim_status:CONDITIONS_MAX", 7, "8 conditions are refused."),
+    _limit("addresses-15", "DRA-093", "claim_status:IPS_MAX", 15, "16 addresses are refused."),
+    _limit("interface-name-255", "DRA-093", "claim_status:INTERFACE_NAME_MAX", 255, "256 characters are refused."),
+    _forgetting(
+        "any-class-of-service", "DRA-708", "pod", "Invalid", r"status\.qosClass", "The class of service may change."
+    ),
+    _forgetting(
+        "step-beyond-the-capacity", "DRA-074", "slice", "Invalid", r".*\.validRange\.step", "Steps are not checked."
     ),
     _forgetting(
         "admin-without-label",

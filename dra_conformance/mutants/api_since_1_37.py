@@ -362,3 +362,38 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The deletion of a DeviceTaintRule in v1beta2 returns a Status."""
     _other_versions(patch, _RETURNS_DELETED, lambda version: "v1")
+
+
+# -- DeviceTaintRules --------------------------------------------------------------------------------------------------
+
+_RULE = f"{_DRA}.device_taint_rule:DeviceTaintRuleStrategy"
+
+
+@mutant("conditions-of-rules-are-not-checked", rule="DRA-706", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The conditions of a DeviceTaintRule may have one type twice."""
+    forget(patch, f"{_RULE}.validate_update", "Duplicate", r"status\.conditions.*")
+
+
+@mutant("conditions-of-rules-9", rule="DRA-706", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A DeviceTaintRule may have nine conditions."""
+    patch.replace(f"{_DRA}.device_taint_rule:CONDITIONS_MAX", 9)
+
+
+@mutant("times-of-rules-as-they-were-written", rule="DRA-706", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The times of the conditions of a DeviceTaintRule are stored as they were written."""
+    patch.replace(f"{_DRA}.canonical:times", lambda holders, key: None)
+
+
+@mutant("selectors-of-rules-are-not-checked", rule="DRA-710", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The selector of a DeviceTaintRule may have any names."""
+    patch.replace(f"{_DRA}.device_taint_rule:_selector", lambda selector, old, rules: [])
+
+
+@mutant("selectors-of-rules-are-checked-at-creation", rule="DRA-710", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """An update of a DeviceTaintRule may give its selector any names."""
+    forget(patch, f"{_RULE}.validate_update", "Invalid", r"spec\.deviceSelector\..*")

@@ -80,6 +80,17 @@ Feature: API validation of the status of ResourceClaims
       | what                               | manifest     | value                                                                                                                | reason    | field                                            |
       | admin access in an unlabelled namespace | claims/claim | {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d, adminAccess: true}]}}}     | Forbidden | status.allocation.devices.results[0].adminAccess |
 
+    @DRA-707
+    Examples: node selectors are well-formed
+      | what                                    | manifest     | value                                                                                                                | reason    | field                                            |
+      | a node selector without terms           | claims/claim | {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}, nodeSelector: {nodeSelectorTerms: []}}} | Required | status.allocation.nodeSelector.nodeSelectorTerms |
+      | a second term with an unknown operator  | claims/claim | {allocation: {devices: {}, nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}, {matchExpressions: [{key: a, operator: Near}]}]}}} | Invalid | status.allocation.nodeSelector.nodeSelectorTerms[1].matchExpressions[0].operator |
+
+    @DRA-709
+    Examples: drivers are well-formed
+      | what                                    | manifest     | value                                                                                                                | reason    | field                                            |
+      | a device of an ill-formed driver        | claims/claim | {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d}, {request: r, driver: d_e.test, pool: p, device: d}]}}} | Invalid | status.allocation.devices.results[1].driver |
+
   Scenario Outline: A result with <what> is stored as it was written
     Given the manifest "claims/claim"
     And it is created
@@ -202,6 +213,9 @@ Feature: API validation of the status of ResourceClaims
       | an address without prefix               | status.devices | [{driver: d.test, pool: p, device: d, networkData: {ips: [10.0.0.1]}}]                                             | Invalid   | status.devices[0].networkData.ips[0]  |
       | an address with a leading zero          | status.devices | [{driver: d.test, pool: p, device: d, networkData: {ips: [10.0.0.01/24]}}]                                         | Invalid   | status.devices[0].networkData.ips[0]  |
       | an address given twice                  | status.devices | [{driver: d.test, pool: p, device: d, networkData: {ips: [10.0.0.1/24, 10.0.0.1/24]}}]                             | Duplicate | status.devices[0].networkData.ips[1]  |
+      | an address with a prefix of 33 bits | status.devices | [{driver: d.test, pool: p, device: d, networkData: {ips: [10.0.0.2/32, 10.0.0.1/33]}}] | Invalid | status.devices[0].networkData.ips[1] |
+      | a text with a prefix | status.devices | [{driver: d.test, pool: p, device: d, networkData: {ips: [host/24]}}] | Invalid | status.devices[0].networkData.ips[0] |
+      | a long form of an IPv6 address | status.devices | [{driver: d.test, pool: p, device: d, networkData: {ips: ["2001:db8:0::1/64"]}}] | Invalid | status.devices[0].networkData.ips[0] |
 
   @DRA-093
   Scenario: A device status with more than 16 addresses is refused
@@ -225,6 +239,66 @@ Feature: API validation of the status of ResourceClaims
       | what             | field           | most | count |
       | interface name   | interfaceName   | 256  | 257   |
       | hardware address | hardwareAddress | 128  | 129   |
+
+  @DRA-093
+  Scenario: A device status with the most that is allowed is accepted
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
+    And its status "status.devices" is [{driver: d.test, pool: p, device: d, networkData: {ips: ["2001:db8::1/128"]}}]
+    When its status "status.devices[0].networkData.interfaceName" is updated to the text "x" 256 times
+    Then the API server accepts it
+    When its status "status.devices[0].networkData.hardwareAddress" is updated to the text "x" 128 times
+    Then the API server accepts it
+    When its status "status.devices[0].networkData.ips" is updated to a list of 16 10.0.0.$n/32
+    Then the API server accepts it
+
+  @DRA-705
+  Scenario Outline: A device status with <what> is refused
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
+    When its status "status.devices" is updated to [{driver: d.test, pool: p, device: d, conditions: [{type: Ready, status: "True", reason: Ok, lastTransitionTime: "2020-01-02T03:04:05Z"}, <condition>]}]
+    Then the API server refuses it: <reason> at "status.devices[0].conditions[1]<field>"
+
+    Examples:
+      | what                               | condition                                                                                                             | reason       | field               |
+      | two conditions of one type         | {type: Ready, status: "False", reason: Ok, lastTransitionTime: "2020-01-02T03:04:05Z"}                                | Duplicate    |                     |
+      | a condition without type           | {type: "", status: "True", reason: Ok, lastTransitionTime: "2020-01-02T03:04:05Z"}                                    | Required     | .type               |
+      | an ill-formed type of condition    | {type: a b, status: "True", reason: Ok, lastTransitionTime: "2020-01-02T03:04:05Z"}                                   | Invalid      | .type               |
+      | a condition without status         | {type: Seen, status: "", reason: Ok, lastTransitionTime: "2020-01-02T03:04:05Z"}                                      | Required     | .status             |
+      | a condition of an unknown status   | {type: Seen, status: "Yes", reason: Ok, lastTransitionTime: "2020-01-02T03:04:05Z"}                                   | NotSupported | .status             |
+      | a condition of a negative generation | {type: Seen, status: "True", reason: Ok, lastTransitionTime: "2020-01-02T03:04:05Z", observedGeneration: -1}        | Invalid      | .observedGeneration |
+      | a condition without time           | {type: Seen, status: "True", reason: Ok}                                                                              | Required     | .lastTransitionTime |
+      | a condition without reason         | {type: Seen, status: "True", reason: "", lastTransitionTime: "2020-01-02T03:04:05Z"}                                  | Required     | .reason             |
+      | a reason with a blank              | {type: Seen, status: "True", reason: Not Ok, lastTransitionTime: "2020-01-02T03:04:05Z"}                              | Invalid      | .reason             |
+
+  @DRA-705
+  Scenario Outline: A device status whose condition has a <what> of more than <most> characters is refused
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
+    And its status "status.devices" is [{driver: d.test, pool: p, device: d, conditions: [{type: Seen, status: Unknown, reason: Ok, lastTransitionTime: "2020-01-02T03:04:05Z"}]}]
+    When its status "status.devices[0].conditions[0].<what>" is updated to the text "x" <most> times
+    Then the API server accepts it
+    When its status "status.devices[0].conditions[0].<what>" is updated to the text "x" <more> times
+    Then the API server refuses it: TooLong at "status.devices[0].conditions[0].<what>"
+
+    Examples:
+      | what    | most  | more  |
+      | reason  | 1024  | 1025  |
+      | message | 32768 | 32769 |
+
+  @DRA-705
+  Scenario: A device status has at most 8 conditions, with times in UTC and whole seconds
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
+    And its status "status.devices" is [{driver: d.test, pool: p, device: d}]
+    When its status "status.devices[0].conditions" is updated to a list of 8 {type: a$n, status: "True", reason: Ok, lastTransitionTime: "2020-01-02T05:04:05.9+02:00"}
+    Then its "status.devices[0].conditions[7].lastTransitionTime" reads "2020-01-02T03:04:05Z"
+    When its status "status.devices[0].conditions" is updated to a list of 9 {type: a$n, status: "True", reason: Ok, lastTransitionTime: "2020-01-02T03:04:05Z"}
+    Then the API server refuses it: TooMany at "status.devices[0].conditions"
 
   @DRA-091
   Scenario: A driver writes the status of an allocated device

@@ -27,6 +27,14 @@ Feature: Custom resources
       | a number for a port           | {mode: a, port: 80}                                  | {mode: a, count: 3, port: 80}                            |
       | a name for a port             | {mode: a, port: http}                                | {mode: a, count: 3, port: http}                          |
       | a time                        | {mode: a, since: "2026-01-01T00:00:00Z"}             | {mode: a, count: 3, since: "2026-01-01T00:00:00Z"}       |
+      | a null in place of a default | {mode: a, count: null} | {mode: a, count: 3} |
+      | a number below the bound | {mode: a, below: 0.5} | {mode: a, below: 0.5, count: 3} |
+      | the fewest keys | {mode: a, few: {x: 1}} | {mode: a, few: {x: 1}, count: 3} |
+      | a value that meets every schema | {mode: a, every: 4} | {mode: a, every: 4, count: 3} |
+      | a value that meets the first of some | {mode: a, some: ab} | {mode: a, some: ab, count: 3} |
+      | a value that meets the second of some | {mode: a, some: zab} | {mode: a, some: zab, count: 3} |
+      | a value that meets one of two | {mode: a, either: z} | {mode: a, either: z, count: 3} |
+      | a value that a schema does not forbid | {mode: a, unlike: good} | {mode: a, unlike: good, count: 3} |
 
   @DRA-399b
   Scenario Outline: A custom resource with <what> is refused
@@ -56,6 +64,32 @@ Feature: Custom resources
       | a boolean for a port             | {mode: a, port: true}                       | TypeInvalid  | spec.port       |
       | a text that is no time           | {mode: a, since: yesterday}                 | TypeInvalid  | spec.since      |
       | null                             | {mode: a, flag: null, size: null, word: 1}  | TypeInvalid  | spec.word       |
+      | a fraction for an integer | {mode: b, size: 1.5} | TypeInvalid | spec.size |
+      | a number at the upper bound | {mode: a, below: 1} | Invalid | spec.below |
+      | too few keys of a map | {mode: a, few: {}} | Invalid | spec.few |
+      | an item that a rule forbids | {mode: a, listed: [{key: x, text: good}, {key: y, text: bad}]} | Invalid | spec.listed[1].text |
+
+  @DRA-399b
+  Scenario Outline: A custom resource with <what> is Invalid, whatever the cause names
+    When a Thing with <spec> is created
+    Then the API server refuses it with 422 Invalid
+
+    Examples:
+      | what                                     | spec                     |
+      | a value that misses the first of all     | {mode: a, every: 0}      |
+      | a value that misses the second of all    | {mode: a, every: 3}      |
+      | a value that meets none of some          | {mode: a, some: abc}     |
+      | a value that meets none of two           | {mode: a, either: ab}    |
+      | a value that meets both of two           | {mode: a, either: zab}   |
+      | a value that a schema forbids            | {mode: a, unlike: bad}   |
+
+  @DRA-399b
+  Scenario: A rule compares an item with its former value by its key
+    When a Thing with {mode: a, listed: [{key: x, last: 5}, {key: y, last: 1}]} is created
+    And the Thing is updated to {mode: a, listed: [{key: y, last: 2}, {key: x, last: 4}]}
+    Then the Thing is refused: Invalid at "spec.listed[1].last"
+    When the Thing is updated to {mode: a, listed: [{key: y, last: 2}, {key: x, last: 5}, {key: z, last: 0}]}
+    Then the API server accepts it
 
   @DRA-399b
   Scenario: A rule compares a field with its former value

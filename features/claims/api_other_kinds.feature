@@ -100,6 +100,20 @@ Feature: Objects of other kinds that the components of DRA use
       | definition | a selectable field that is not there      | spec.versions[0].selectableFields                             | [{jsonPath: .spec.missing}]                                              |
       | definition | two versions of one name                  | spec.versions[1]                                              | {name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}} |
       | definition | two versions for storage                  | spec.versions[1]                                              | {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}} |
+      | definition | no group | spec.group | null |
+      | definition | no plural | spec.names.plural | null |
+      | definition | no kind | spec.names.kind | null |
+      | definition | no scope | spec.scope | null |
+      | definition | an uppercase singular | spec.names.singular | Gadget |
+      | definition | an ill-formed name of its lists | spec.names.listKind | Gadget.List |
+      | definition | an ill-formed category | spec.names.categories | [all, A_b] |
+      | definition | a second version without a schema | spec.versions[1] | {name: v2, served: true, storage: false} |
+      | definition | an ill-formed second version | spec.versions[1] | {name: V_2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}} |
+      | definition | a field of a second version without a type | spec.versions[1] | {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {a: {properties: {b: {type: string}}}}}}} |
+      | definition | a selectable field of a second version that is not there | spec.versions[1] | {name: v2, served: true, storage: false, selectableFields: [{jsonPath: .spec.missing}], schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {mode: {type: string}}}}}}} |
+      | definition | items without a type | spec.versions[0].schema.openAPIV3Schema.properties | {spec: {type: array, items: {properties: {a: {type: string}}}}} |
+      | definition | values of a map without a type | spec.versions[0].schema.openAPIV3Schema.properties | {spec: {type: object, additionalProperties: {properties: {a: {type: string}}}}} |
+      | definition | a default that is not in the list | spec.versions[0].schema.openAPIV3Schema.properties | {spec: {type: object, properties: {a: {type: string, enum: [b], default: c}}}} |
 
   @DRA-682
   Scenario Outline: A <manifest> with <what> is accepted
@@ -133,6 +147,7 @@ Feature: Objects of other kinds that the components of DRA use
       | definition     | no singular                      | spec.names.singular                 | null                                              | spec.names.singular           | gadget                |
       | definition     | no name of its lists             | spec.names.listKind                 | null                                              | spec.names.listKind           | GadgetList            |
       | definition     | no conversion                    | spec.conversion                     | null                                              | spec.conversion               | {strategy: None}      |
+      | definition | a selectable field | spec.versions[0].selectableFields | [{jsonPath: .spec.mode}] | spec.versions[0].selectableFields | [{jsonPath: .spec.mode}] |
       | event          | a message                        | message                             | some text                                         | message                       | some text             |
       | new-event      | a reason of 128 characters       | reason                              | the text "x" 128 times                            | type                          | Normal                |
 
@@ -164,6 +179,30 @@ Feature: Objects of other kinds that the components of DRA use
     When its "spec.scope" is updated to Cluster
     Then the API server refuses it with 422 Invalid
     And its stored "spec.scope" reads Namespaced
+
+  @DRA-682b
+  Scenario Outline: <what> of a definition cannot be changed
+    Given the manifest "claims/definition"
+    And it is created
+    And it comes to have the condition "Established"
+    When its "<path>" is updated to <value>
+    Then the API server refuses it with 422 Invalid
+
+    Examples:
+      | what                | path               | value                                                                                       |
+      | The kind            | spec.names.kind    | Widget                                                                                      |
+      | The plural          | spec.names.plural  | widgets                                                                                     |
+      | The group           | spec.group         | other.dra.test                                                                              |
+      | The stored version  | spec.versions      | [{name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]        |
+
+  @DRA-682b
+  Scenario: The versions of a definition in which objects may be stored are recorded
+    Given the manifest "claims/definition"
+    And it is created
+    And it comes to have the condition "Established"
+    When its "spec.versions" is updated to [{name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}, {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+    Then the API server accepts it
+    And its stored "status.storedVersions" reads [v1, v2]
 
   @DRA-682b
   Scenario Outline: <what> of a <manifest> can be changed

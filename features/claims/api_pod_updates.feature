@@ -38,6 +38,21 @@ Feature: A pod gets no further device by an update
       | use another request of its claim       | pod                         | spec.containers[0].resources.claims | [{name: gpu, request: b}]                                                                              |
 
   @DP-075 @since:1.35
+  Scenario Outline: A resize cannot <what>
+    Given the manifest "claims/pod-with-extended-resources"
+    And it is created
+    When the subresource resize of it updates "<path>" to <value>
+    Then the API server refuses it with 422 Invalid
+    And it is stored unchanged
+
+    Examples:
+      | what                                    | path                          | value                                                                |
+      | add a container                         | spec.containers[2]            | {name: more, image: registry.k8s.io/pause:3.10}                      |
+      | add an init container                   | spec.initContainers[1]        | {name: more, image: registry.k8s.io/pause:3.10}                      |
+      | rename a container                      | spec.containers[0].name       | other                                                                |
+      | request more in an init container       | spec.initContainers[0].resources | {requests: {example.com/gpu: 3}, limits: {example.com/gpu: 3}}    |
+
+  @DP-075 @since:1.35
   Scenario: A resize does not give a pod another claim
     Given the manifest "claims/pod"
     And it is created

@@ -18,6 +18,8 @@ Feature: Pods as the API server completes and validates them
       | a grace period         | spec.terminationGracePeriodSeconds     | 7                                      | spec.terminationGracePeriodSeconds                | 7                      |
       | a negative period      | spec.terminationGracePeriodSeconds     | -5                                     | spec.terminationGracePeriodSeconds                | 1                      |
       | no DNS policy          | spec.dnsPolicy                         | null                                   | spec.dnsPolicy                                    | ClusterFirst           |
+      | no scheduler | spec.schedulerName | null | spec.schedulerName | default-scheduler |
+      | no security context | spec.securityContext | null | spec.securityContext | {} |
       | no service links       | spec.enableServiceLinks                | null                                   | spec.enableServiceLinks                           | true                   |
       | no service account     | spec.serviceAccountName                | null                                   | spec.serviceAccountName                           | default                |
       | no priority            | spec.priorityClassName                 | null                                   | spec.priority                                     | 0                      |
@@ -132,12 +134,17 @@ Feature: Pods as the API server completes and validates them
       | a negative port                   | spec.containers[0].ports    | [{containerPort: -1}]                                                     | Invalid      | spec.containers[0].ports[0].containerPort |
       | a variable without a name         | spec.containers[0].env      | [{name: A, value: b}, {value: c}]                                         | Required     | spec.containers[0].env[1].name      |
       | a mount without its volume        | spec.containers[0].volumeMounts | [{name: missing, mountPath: /a}]                                      | NotFound     | spec.containers[0].volumeMounts[0].name |
+      | a port of 65536 of an init container | spec.initContainers | [{name: load, image: "a:1", ports: [{containerPort: 65536}]}] | Invalid | spec.initContainers[0].ports[0].containerPort |
+      | a variable of an init container without a name | spec.initContainers | [{name: load, image: "a:1", env: [{value: c}]}] | Required | spec.initContainers[0].env[0].name |
+      | a mount of the second container without its volume | spec.containers | [{name: a, image: "a:1"}, {name: b, image: "a:1", volumeMounts: [{name: missing, mountPath: /a}]}] | NotFound | spec.containers[1].volumeMounts[0].name |
 
     Examples: resources
       | what                                  | path                         | value                                                             | reason   | field                                                       |
       | a request above its limit             | spec.containers[0].resources | {limits: {cpu: "1"}, requests: {cpu: 1001m}}                      | Invalid  | spec.containers[0].resources.requests                       |
       | less of an extended resource than its limit | spec.containers[0].resources | {limits: {example.com/gpu: 2}, requests: {example.com/gpu: 1}} | Invalid  | spec.containers[0].resources.requests                       |
       | an extended resource without a limit  | spec.containers[0].resources | {requests: {example.com/gpu: 1}}                                  | Required | spec.containers[0].resources.limits                         |
+      | a request of an init container above its limit | spec.initContainers | [{name: load, image: "a:1", resources: {limits: {cpu: "1"}, requests: {cpu: 1001m}}}] | Invalid | spec.initContainers[0].resources.requests |
+      | a request of the second resource above its limit | spec.containers[0].resources | {limits: {cpu: "1", memory: 1Gi}, requests: {cpu: "1", memory: 2Gi}} | Invalid | spec.containers[0].resources.requests |
 
     Examples: scheduling
       | what                                  | path                       | value                                                                                    | reason       | field                       |
@@ -161,6 +168,7 @@ Feature: Pods as the API server completes and validates them
       | node affinity DoesNotExist with a value | spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms | [{matchExpressions: [{key: a, operator: DoesNotExist, values: [b]}]}] | Forbidden | spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].values |
       | node affinity Gt two values           | spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms | [{matchExpressions: [{key: a, operator: Gt, values: ["1", "2"]}]}] | Required | spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].values |
       | node affinity of an unknown operator  | spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms | [{matchExpressions: [{key: a, operator: Near}]}] | Invalid | spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator |
+      | node affinity of an ill-formed key | spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms | [{matchExpressions: [{key: a, operator: Exists}, {key: a b, operator: Exists}]}] | Invalid | spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].key |
 
     Examples: claims
       | what                                     | path                | value                                                   | reason   | field                                          |
@@ -219,6 +227,8 @@ Feature: Pods as the API server completes and validates them
     Examples:
       | what                      | given                      | before                       | path                       | value                            |
       | another image             | spec.activeDeadlineSeconds | 9                            | spec.containers[0].image   | registry.dra.test/b:1            |
+      | another image of an init container | spec.initContainers | [{name: load, image: "a:1"}] | spec.initContainers[0].image | registry.dra.test/b:1 |
+      | further node affinity while gated | spec | {schedulingGates: [{name: a}], affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}, schedulerName: none, containers: [{name: main, image: "a:1"}]} | spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms | [{matchExpressions: [{key: a, operator: Exists}, {key: b, operator: Exists}]}] |
       | a deadline                | spec.activeDeadlineSeconds | null                         | spec.activeDeadlineSeconds | 9                                |
       | a nearer deadline         | spec.activeDeadlineSeconds | 9                            | spec.activeDeadlineSeconds | 8                                |
       | one gate less             | spec.schedulingGates       | [{name: a}, {name: b}]       | spec.schedulingGates       | [{name: b}]                      |
@@ -247,8 +257,28 @@ Feature: Pods as the API server completes and validates them
       | another scheduler         | spec.schedulingGates       | null                         | spec.schedulerName                | other                                   |
       | another restart policy    | spec.schedulingGates       | null                         | spec.restartPolicy                | Never                                   |
       | another command           | spec.schedulingGates       | null                         | spec.containers[0].command        | [sh]                                    |
+      | another command of an init container | spec.initContainers | [{name: load, image: "a:1"}] | spec.initContainers[0].command | [sh] |
+      | no image of an init container | spec.initContainers | [{name: load, image: "a:1"}] | spec.initContainers[0].image | "" |
+      | another grace period | spec.terminationGracePeriodSeconds | 30 | spec.terminationGracePeriodSeconds | 5 |
+      | other node affinity while gated | spec | {schedulingGates: [{name: a}], affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}, schedulerName: none, containers: [{name: main, image: "a:1"}]} | spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms | [{matchExpressions: [{key: b, operator: Exists}]}] |
+      | one more term of node affinity while gated | spec | {schedulingGates: [{name: a}], affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}, schedulerName: none, containers: [{name: main, image: "a:1"}]} | spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms | [{matchExpressions: [{key: a, operator: Exists}]}, {matchExpressions: [{key: b, operator: Exists}]}] |
       | another service account   | spec.schedulingGates       | null                         | spec.serviceAccountName           | other                                   |
       | a node selector           | spec.schedulingGates       | null                         | spec.nodeSelector                 | {a: b}                                  |
       | less of a node selector while gated | spec             | {schedulingGates: [{name: a}], nodeSelector: {a: b}, schedulerName: none, containers: [{name: main, image: "a:1"}]} | spec.nodeSelector | {c: d} |
       | another toleration        | spec.tolerations           | [{operator: Exists}, {key: a, operator: Exists}] | spec.tolerations | [{operator: Exists}, {key: b, operator: Exists}] |
       | a toleration of another effect | spec.tolerations      | [{operator: Exists}, {key: a, operator: Exists, effect: NoExecute}] | spec.tolerations | [{operator: Exists}, {key: a, operator: Exists, effect: NoSchedule}] |
+
+  @DRA-708
+  Scenario: The status of a pod leaves its class of service and its owners as they are
+    Given the manifest "claims/plain-pod"
+    And "metadata.ownerReferences" is [{apiVersion: dra.test/v1, kind: Widget, name: w, uid: u}]
+    And it is created
+    When its status "status.qosClass" is updated to Guaranteed
+    Then the API server refuses it: Invalid at "status.qosClass"
+    When its status "status" is updated to {phase: Running, message: new}
+    Then its stored "status.message" reads new
+    And its stored "status.qosClass" reads BestEffort
+    When its status "metadata.ownerReferences" is updated to null
+    Then its stored "metadata.ownerReferences[*].name" reads [w]
+    When its status "spec.activeDeadlineSeconds" is updated to 9
+    Then its stored "spec.activeDeadlineSeconds" reads null

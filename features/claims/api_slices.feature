@@ -14,6 +14,7 @@ Feature: API validation of ResourceSlices
       | no node selection               | claims/slice | spec.nodeName               | null  | Required | spec  |
       | a node and all nodes            | claims/slice | spec.allNodes               | true  | Invalid  | spec  |
       | a node and a node selector      | claims/slice | spec.nodeSelector           | {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]} | Invalid | spec |
+      | a node without a name, and all nodes | claims/slice | spec | {driver: api.dra.test, pool: {name: p, generation: 1, resourceSliceCount: 1}, nodeName: "", allNodes: true} | Invalid | spec.nodeName |
 
     @DRA-051 @needs:v1-shapes
     Examples: allNodes is true or absent
@@ -65,6 +66,7 @@ Feature: API validation of ResourceSlices
       | a version of two parts           | claims/slice | spec.devices[0].attributes | {a: {version: "1.0"}}     | Invalid | spec.devices[0].attributes[a].version |
       | a version with a letter in front | claims/slice | spec.devices[0].attributes | {a: {version: v1.0.0}}    | Invalid | spec.devices[0].attributes[a].version |
       | a version with a leading zero    | claims/slice | spec.devices[0].attributes | {a: {version: "01.0.0"}}  | Invalid | spec.devices[0].attributes[a].version |
+      | a version of 65 bytes | claims/slice | spec.devices[0].attributes | {a: {version: 1.0.0-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx}} | TooLong | spec.devices[0].attributes[a].version |
 
     @DRA-062
     Examples: attribute names are C identifiers, with or without a domain
@@ -95,6 +97,7 @@ Feature: API validation of ResourceSlices
       | a device that consumes from three sets    | claims/slice | spec.devices[0].consumesCounters | [{counterSet: a, counters: {m: {value: 1}}}, {counterSet: b, counters: {m: {value: 1}}}, {counterSet: c, counters: {m: {value: 1}}}] | TooMany | spec.devices[0].consumesCounters |
       | a device that consumes from one set twice | claims/slice | spec.devices[0].consumesCounters | [{counterSet: a, counters: {m: {value: 1}}}, {counterSet: a, counters: {m: {value: 1}}}]      | Duplicate | spec.devices[0].consumesCounters[1]            |
       | a device that consumes no counters of a set | claims/slice | spec.devices[0].consumesCounters | [{counterSet: a}]                                                                           | Required  | spec.devices[0].consumesCounters[0].counters   |
+      | a device that consumes from a set without name | claims/slice | spec.devices[0].consumesCounters | [{counterSet: a, counters: {m: {value: 1}}}, {counterSet: "", counters: {m: {value: 1}}}] | Required | spec.devices[0].consumesCounters[1].counterSet |
 
     @DRA-069
     Examples: devices have nodes of their own only with perDeviceNodeSelection
@@ -132,6 +135,7 @@ Feature: API validation of ResourceSlices
       | a maximum above the capacity       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {min: 1, max: 11}}         | Invalid  | spec.devices[0].capacity[m].requestPolicy.validRange.max |
       | a default off the steps            | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 2, validRange: {min: 1, step: 2}}         | Invalid  | spec.devices[0].capacity[m].requestPolicy.validRange.step |
       | a range without default            | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {validRange: {min: 1}}                              | Required | spec.devices[0].capacity[m].requestPolicy.default        |
+      | a step beyond the capacity | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {min: 1, step: 10}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.step |
 
     @DRA-074 @until:1.36
     Examples: a valid range contains the default
@@ -237,6 +241,11 @@ Feature: API validation of ResourceSlices
       | what                                | manifest     | path           | value   |
       | a pool name of two segments         | claims/slice | spec.pool.name | a.b/c.d |
 
+    @DRA-061
+    Examples:
+      | what                  | manifest     | path                       | value |
+      | a version of 64 bytes | claims/slice | spec.devices[0].attributes | {a: {version: 1.0.0-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx}} |
+
     @DRA-067
     Examples: schedulers detect it, the API server does not
       | what                                          | manifest     | path                             | value                                                 |
@@ -246,11 +255,13 @@ Feature: API validation of ResourceSlices
     Examples:
       | what                                  | manifest             | path                                     | value                           |
       | a request policy for a shared device  | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [1]}  |
+      | a default alone | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1} |
 
     @DRA-074
     Examples:
       | what                     | manifest             | path                                     | value                                              |
       | a range with steps       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 3, validRange: {min: 1, max: 9, step: 2}} |
+      | a step up to the capacity | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {min: 1, step: 9}} |
 
     @DRA-074b
     Examples:
@@ -320,6 +331,100 @@ Feature: API validation of ResourceSlices
       | what                     | device                                     | reason   |
       | no node selection        | {name: d}                                  | Required |
       | a node and all nodes     | {name: d, nodeName: n, allNodes: true}     | Invalid  |
+      | a node and a selector    | {name: d, nodeName: n, nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}} | Invalid |
+
+  @DRA-068 @gate:DRAPartitionableDevices
+  Scenario Outline: With per-device node selection, <what> of a device is refused
+    Given the manifest "claims/slice"
+    And "spec.nodeName" is null
+    And "spec.perDeviceNodeSelection" is true
+    And "spec.devices[0]" is <device>
+    When it is created
+    Then the API server refuses it: <reason> at "spec.devices[0].<field>"
+
+    Examples:
+      | what                     | device                                                                                                        | reason   | field                          |
+      | a node without a name    | {name: d, nodeName: "", allNodes: true}                                                                       | Invalid  | nodeName                       |
+      | an ill-formed node       | {name: d, nodeName: A_b}                                                                                      | Invalid  | nodeName                       |
+      | denying all nodes        | {name: d, nodeName: n, allNodes: false}                                                                       | Invalid  | allNodes                       |
+      | a selector without terms | {name: d, nodeSelector: {nodeSelectorTerms: []}}                                                              | Required | nodeSelector.nodeSelectorTerms |
+
+  @DRA-068 @gate:DRAPartitionableDevices
+  Scenario Outline: With per-device node selection, a device for <what> is accepted
+    Given the manifest "claims/slice"
+    And "spec.nodeName" is null
+    And "spec.perDeviceNodeSelection" is true
+    And "spec.devices[0]" is {name: d, <field>: <value>}
+    When it is created
+    Then its "spec.devices[0].<field>" reads <value>
+
+    Examples:
+      | what          | field        | value                                                                       |
+      | all nodes     | allNodes     | true                                                                        |
+      | several nodes | nodeSelector | {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}     |
+
+  @DRA-707
+  Scenario Outline: A slice whose node selector has <what> is refused
+    Given the manifest "claims/slice"
+    And "spec.nodeName" is null
+    And "spec.nodeSelector" is {nodeSelectorTerms: [<term>]}
+    When it is created
+    Then the API server refuses it: <reason> at "spec.nodeSelector.nodeSelectorTerms[0].<field>"
+
+    Examples: labels
+      | what                      | term                                                                                       | reason    | field                       |
+      | In without values         | {matchExpressions: [{key: a, operator: Exists}, {key: a, operator: In}]}                   | Required  | matchExpressions[1].values  |
+      | NotIn without values      | {matchExpressions: [{key: a, operator: NotIn}]}                                            | Required  | matchExpressions[0].values  |
+      | Exists with a value       | {matchExpressions: [{key: a, operator: Exists, values: [b]}]}                              | Forbidden | matchExpressions[0].values  |
+      | DoesNotExist with a value | {matchExpressions: [{key: a, operator: DoesNotExist, values: [b]}]}                        | Forbidden | matchExpressions[0].values  |
+      | Gt with two values        | {matchExpressions: [{key: a, operator: Gt, values: ["1", "2"]}]}                           | Required  | matchExpressions[0].values  |
+      | Lt without a value        | {matchExpressions: [{key: a, operator: Lt}]}                                               | Required  | matchExpressions[0].values  |
+      | an unknown operator       | {matchExpressions: [{key: a, operator: Near}]}                                             | Invalid   | matchExpressions[0].operator |
+      | an ill-formed key         | {matchExpressions: [{key: a b, operator: Exists}]}                                         | Invalid   | matchExpressions[0].key     |
+      | an ill-formed value       | {matchExpressions: [{key: a, operator: In, values: [b, c d]}]}                             | Invalid   | matchExpressions[0].values[1] |
+
+    Examples: names
+      | what                      | term                                                                                       | reason    | field                       |
+      | another field than a name | {matchFields: [{key: metadata.name, operator: In, values: [n]}, {key: spec.name, operator: In, values: [n]}]} | Invalid | matchFields[1].key |
+      | two names                 | {matchFields: [{key: metadata.name, operator: In, values: [n, m]}]}                        | Required  | matchFields[0].values       |
+      | any name                  | {matchFields: [{key: metadata.name, operator: Exists}]}                                    | Invalid   | matchFields[0].operator     |
+      | an ill-formed name        | {matchFields: [{key: metadata.name, operator: NotIn, values: [A_b]}]}                      | Invalid   | matchFields[0].values[0]    |
+
+  @DRA-707
+  Scenario: A slice whose node selector has every operator is accepted
+    Given the manifest "claims/slice"
+    And "spec.nodeName" is null
+    And "spec.nodeSelector" is {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: In, values: [b, c]}, {key: a, operator: NotIn, values: [d]}, {key: a, operator: Exists}, {key: b, operator: DoesNotExist}, {key: c, operator: Gt, values: ["1"]}, {key: c, operator: Lt, values: ["9"]}], matchFields: [{key: metadata.name, operator: NotIn, values: [n]}]}]}
+    When it is created
+    Then the API server accepts it
+
+  @DRA-709
+  Scenario Outline: A slice with <what> is refused at its driver
+    Given the manifest "claims/slice"
+    And "spec.driver" is <driver>
+    When it is created
+    Then the API server refuses it: <reason> at "spec.driver"
+
+    Examples:
+      | what                           | driver                  | reason   |
+      | no driver                      | ""                      | Required |
+      | an underscore in its driver    | gpu_a.dra.test          | Invalid  |
+      | an empty part of its driver    | gpu..dra.test           | Invalid  |
+      | a driver of 64 characters      | the text "x" 64 times   | TooLong  |
+
+  @DRA-709
+  Scenario: A slice with a driver of 63 characters is accepted
+    Given the manifest "claims/slice"
+    And "spec.driver" is the text "x" 63 times
+    When it is created
+    Then the API server accepts it
+
+  @DRA-071
+  Scenario: The timeAdded of a taint is stored in UTC and whole seconds
+    Given the manifest "claims/slice"
+    And "spec.devices[0].taints" is [{key: a, effect: NoSchedule, timeAdded: "2020-01-02T05:04:05.9+02:00"}]
+    When it is created
+    Then its "spec.devices[0].taints[0].timeAdded" reads "2020-01-02T03:04:05Z"
 
   @DRA-068
   Scenario: With per-device node selection, a device with a node is accepted

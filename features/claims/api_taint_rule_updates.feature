@@ -23,3 +23,31 @@ Feature: Updates of DeviceTaintRules
     And it is created
     When its "metadata.resourceVersion" is updated to null
     Then the API server accepts it
+
+  @DRA-706
+  Scenario: Spec and status of a DeviceTaintRule are written separately
+    Given the manifest "claims/taint-rule-v1"
+    And "apiVersion" is resource.k8s.io/v1
+    And "status" is {conditions: [{type: Early, status: "True", reason: Ok, lastTransitionTime: "2020-01-02T03:04:05Z"}]}
+    And it is created
+    Then its stored "status.conditions" reads null
+    When its status "status.conditions" is updated to [{type: Done, status: "True", reason: Ok, lastTransitionTime: "2020-01-02T05:04:05.9+02:00"}]
+    Then its stored "status.conditions[*].lastTransitionTime" reads ["2020-01-02T03:04:05Z"]
+    When its "status.conditions" is updated to null
+    Then its stored "status.conditions[*].type" reads [Done]
+    When its status "spec.taint.value" is updated to later
+    Then its stored "spec.taint.value" reads soon
+
+  @DRA-706
+  Scenario Outline: A status of a DeviceTaintRule with <what> is refused
+    Given the manifest "claims/taint-rule-v1"
+    And "apiVersion" is resource.k8s.io/v1
+    And it is created
+    When its status "status.conditions" is updated to <conditions>
+    Then the API server refuses it: <reason> at "<field>"
+    And it is stored unchanged
+
+    Examples:
+      | what                       | conditions | reason | field |
+      | two conditions of one type | [{type: Done, status: "True", reason: Ok, lastTransitionTime: "2020-01-02T03:04:05Z"}, {type: Done, status: "False", reason: Ok, lastTransitionTime: "2020-01-02T03:04:05Z"}] | Duplicate | status.conditions[1] |
+      | nine conditions            | a list of 9 {type: a$n, status: "True", reason: Ok, lastTransitionTime: "2020-01-02T03:04:05Z"} | TooMany | status.conditions |

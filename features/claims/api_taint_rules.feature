@@ -40,3 +40,33 @@ Feature: DeviceTaintRules in v1
     When it is deleted
     Then the response is a DeviceTaintRule
     And it is not stored
+
+  @DRA-710
+  Scenario Outline: A DeviceTaintRule with <what> is refused
+    Given the manifest "claims/taint-rule-v1"
+    And "apiVersion" is resource.k8s.io/v1
+    And "<path>" is <value>
+    When it is created
+    Then the API server refuses it: <reason> at "<field>"
+
+    Examples:
+      | what                    | path                       | value                              | reason   | field                      |
+      | an ill-formed driver    | spec.deviceSelector        | {driver: a_b}                      | Invalid  | spec.deviceSelector.driver |
+      | a pool with an empty segment | spec.deviceSelector   | {driver: api.dra.test, pool: a//b} | Invalid  | spec.deviceSelector.pool   |
+      | an ill-formed device    | spec.deviceSelector.device | D.d                                | Invalid  | spec.deviceSelector.device |
+      | an ill-formed key       | spec.taint.key             | a b                                | Invalid  | spec.taint.key             |
+      | an ill-formed value     | spec.taint.value           | a b                                | Invalid  | spec.taint.value           |
+      | no effect               | spec.taint.effect          | ""                                 | Required | spec.taint.effect          |
+
+  @DRA-710
+  Scenario: A DeviceTaintRule is not changed to an ill-formed selector or effect
+    Given the manifest "claims/taint-rule-v1"
+    And "apiVersion" is resource.k8s.io/v1
+    And it is created
+    When its "spec.deviceSelector.pool" is updated to A_b
+    Then the API server refuses it: Invalid at "spec.deviceSelector.pool"
+    When its "spec.taint.effect" is updated to Sometimes
+    Then the API server refuses it: NotSupported at "spec.taint.effect"
+    When its "spec.deviceSelector" is updated to null
+    Then the API server accepts it
+    And its "spec.taint.timeAdded" reads "2020-01-02T03:04:05Z"

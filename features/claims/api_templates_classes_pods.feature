@@ -107,6 +107,8 @@ Feature: API validation of templates, classes and pods
     Examples: a container uses claims of its pod
       | what                             | path                                | value           | reason   | field                                  |
       | a container that uses an unknown claim  | spec.containers[0].resources.claims | [{name: other}] | NotFound | spec.containers[0].resources.claims[0] |
+      | a container that uses a claim without name | spec.containers[0].resources.claims | [{name: gpu, request: a}, {request: b}] | Required | spec.containers[0].resources.claims[1] |
+      | a container that uses an ill-formed request | spec.containers[0].resources.claims | [{name: gpu, request: A_b}] | Invalid | spec.containers[0].resources.claims[0].request |
       | a container that uses claims of a pod without any | spec.resourceClaims | null            | NotFound | spec.containers[0].resources.claims[0] |
 
   @DRA-046
