@@ -260,9 +260,6 @@ MUTANTS = [
         "The status for extended resources may have a mapping twice.",
     ),
     _forgetting("slice-of-any-node", "DRA-050", "slice", "Required Invalid", "spec", "A slice may have no node."),
-    _forgetting(
-        "slice-of-a-node-without-name", "DRA-050", "slice", "Invalid", r"spec\.nodeName", "A node may have no name."
-    ),
     _forgetting("all-nodes-false", "DRA-051", "slice", "Invalid", r"spec\.allNodes", "allNodes may be false."),
     _forgetting(
         "two-selector-terms",
@@ -355,7 +352,6 @@ MUTANTS = [
         "An attribute may have two values.",
     ),
     _forgetting("any-version", "DRA-061", "slice", "Invalid", r".*\.version", "Versions are not checked."),
-    _forgetting("version-of-any-length", "DRA-061", "slice", "TooLong", r".*\.version", "Versions have no limit."),
     _limit("text-66", "DRA-061", "attributes:VALUE_MAX", 66, "A text has two bytes too many."),
     _limit("text-63", "DRA-061", "attributes:VALUE_MAX", 63, "A text of 64 bytes is refused."),
     _forgetting(
@@ -498,13 +494,8 @@ MUTANTS = [
     ),
     _limit("conditions-of-a-device-9", "DRA-705", "claim_status:CONDITIONS_MAX", 9, "9 conditions are accepted."),
     _limit("conditions-of-a-device-7", "DRA-705", "claim_status:CONDITIONS_MAX", 7, "8 conditions are refused."),
-    _limit("addresses-15", "DRA-093", "claim_status:IPS_MAX", 15, "16 addresses are refused."),
-    _limit("interface-name-255", "DRA-093", "claim_status:INTERFACE_NAME_MAX", 255, "256 characters are refused."),
     _forgetting(
         "any-class-of-service", "DRA-708", "pod", "Invalid", r"status\.qosClass", "The class of service may change."
-    ),
-    _forgetting(
-        "step-beyond-the-capacity", "DRA-074", "slice", "Invalid", r".*\.validRange\.step", "Steps are not checked."
     ),
     _forgetting(
         "admin-without-label",

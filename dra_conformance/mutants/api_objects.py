@@ -292,16 +292,6 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_PODS}.strategy:PodStrategy.prepare_update", make)
 
 
-@mutant("resources-of-containers-alone-are-checked", rule="DRA-679")
-def _(patch: Patch) -> None:
-    """The resources of init containers are not validated."""
-
-    def make(original: _Function) -> _Function:
-        return lambda container, field: [] if "initContainers" in field else original(container, field)
-
-    patch.wrap(f"{_PODS}.field_checks:resource_errors", make)
-
-
 @mutant("ports-of-any-number", rule="DRA-679")
 def _(patch: Patch) -> None:
     """Ports are not validated."""
@@ -444,22 +434,6 @@ def _(patch: Patch) -> None:
         "apiserver_emulator.crd.definition_checks:structural_errors",
         lambda schema, field, part="object fields": [],
     )
-
-
-@mutant("second-versions-are-not-checked", rule="DRA-682")
-def _(patch: Patch) -> None:
-    """Only the first version of a definition is validated."""
-
-    def make(original: _Function) -> _Function:
-        return lambda spec: original({**spec, "versions": (spec.get("versions") or [])[:1]})
-
-    patch.wrap("apiserver_emulator.crd.controller:version_errors", make)
-
-
-@mutant("stored-versions-leave", rule="DRA-682b")
-def _(patch: Patch) -> None:
-    """A version in which objects are stored can be removed."""
-    patch.replace("apiserver_emulator.crd.controller:stored_errors", lambda obj: [])
 
 
 @mutant("immutable-data-change", rule="DRA-682b")

@@ -264,23 +264,6 @@ def _(patch: Patch) -> None:
     patch.wrap("apiserver_emulator.auth:_binds", make)
 
 
-@mutant("custom-resources-without-combined-schemas", rule="DRA-399b")
-def _(patch: Patch) -> None:
-    """allOf, anyOf, oneOf and not of a schema are ignored."""
-
-    def make(original: _Function) -> _Function:
-        combined = ("allOf", "anyOf", "oneOf", "not")
-        return lambda schema: original({name: part for name, part in schema.items() if name not in combined})
-
-    patch.wrap("apiserver_emulator.crd.strategy:json_schema", make)
-
-
-@mutant("rules-of-items-forget-the-former-value", rule="DRA-399b")
-def _(patch: Patch) -> None:
-    """Rules compare no item of a list with its former value."""
-    patch.replace("apiserver_emulator.crd.cel_rules:SchemaRules._earlier", lambda self, old: {})
-
-
 @mutant("custom-resources-without-rules", rule="DRA-399b")
 def _(patch: Patch) -> None:
     """The CEL rules of a CustomResourceDefinition are not evaluated."""
