@@ -24,7 +24,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
-# On two cores: about 100 s, and longer with fewer workers, because a part of their time is waiting.
+# On two cores: about four minutes, and longer with fewer workers, because a part of their time is waiting.
 run: $(RUN_READY)       ## judge the reference system on the embedded control plane; report in dra-report/
 	@$(BIN)/dra-conformance run -n 4
 
