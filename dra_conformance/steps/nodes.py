@@ -5,15 +5,20 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from dra_api.objects import NODES, Obj
+from dra_api.client import ApiError, Forbidden
+from dra_api.objects import NODES, RESOURCE_SLICES, Obj
 from dra_conformance.components.node import DOMAIN_DRIVER, ScenarioNode
 from dra_conformance.components.pools import completeness
+from dra_conformance.core.errors import Untestable
 from dra_conformance.core.events import ClockAdvanced
 from dra_conformance.core.labels import SCENARIO_LABEL
 from dra_conformance.engine.vocabulary import given, when, words
 from dra_conformance.engine.world import Seen, World
 
 NOT_READY = "node.kubernetes.io/not-ready"
+NODE_RESOURCES = "DRANodeAllocatableResources"
+"""The feature that a node declares for devices that use its resources."""
+_USES: Obj = {"cpu": {"mapping": {"deviceMultiplier": "1"}}}
 
 
 def node_object(name: str, labels: dict[str, str] | None = None) -> Obj:
@@ -145,6 +150,28 @@ def _(world: World, node: str, features: str) -> None:
 
     world.update(NODES, world.name(node), change, subresource="status")
     world.wait_for_watches()
+    if NODE_RESOURCES in declared:
+        _wait_admitted(world, node)
+
+
+def _wait_admitted(world: World, node: str) -> None:
+    """Wait until the API server accepts a slice whose device uses resources of a node.
+
+    Its admission reads the features of the node from a cache of its own (plugin/pkg/admission, Kubernetes 1.37).
+    """
+    probe = slice_object(world, node, [{"name": "probe", "nodeAllocatableResources": _USES}], pool="probe")
+
+    def accepted() -> bool:
+        try:
+            world.client.create(RESOURCE_SLICES, probe, dry_run=True)
+        except Forbidden as error:
+            return NODE_RESOURCES not in error.message
+        except ApiError:
+            return True  # the scenario finds out why
+        return True
+
+    if not world.checks.poll(accepted):
+        raise Untestable(f"the API server does not observe that node {node} declares {NODE_RESOURCES}")
 
 
 @given('node "{node}" with {count:d} devices')
