@@ -53,13 +53,9 @@ def version_errors(spec: Obj) -> list[FieldError]:
         schema = _schema(version)
         if schema is None:
             problems.append(required(f"spec.versions[{at}].schema.openAPIV3Schema"))
-        if not at or not alike:
-            problems += _selection_errors(version, schema, "spec" if alike else f"spec.versions[{at}]")
-        if shared and at:
-            continue
-        top = "spec" if shared else f"spec.versions[{at}]"
-        if schema is not None:
-            field = "spec.validation" if shared else f"{top}.schema"
+        # What all versions share is checked once.
+        if schema is not None and not (shared and at):
+            field = "spec.validation" if shared else f"spec.versions[{at}].schema"
             where = f"{field}.openAPIV3Schema"
             wrong = structural_errors(schema, where, "root")
             _, refusal = _compiled(schema)
@@ -71,6 +67,8 @@ def version_errors(spec: Obj) -> list[FieldError]:
                     "enabled"
                 )
                 problems.append(invalid(f"{field}.openAPIV3Schema.type", kind, text))
+        if not (alike and at):
+            problems += _selection_errors(version, schema, "spec" if alike else f"spec.versions[{at}]")
     return problems
 
 

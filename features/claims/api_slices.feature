@@ -14,6 +14,10 @@ Feature: API validation of ResourceSlices
       | no node selection               | claims/slice | spec.nodeName               | null  | Required | spec  |
       | a node and all nodes            | claims/slice | spec.allNodes               | true  | Invalid  | spec  |
       | a node and a node selector      | claims/slice | spec.nodeSelector           | {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]} | Invalid | spec |
+
+    @DRA-050 @needs:v1-shapes
+    Examples: a node of a slice has a name
+      | what                                 | manifest     | path | value | reason  | field         |
       | a node without a name, and all nodes | claims/slice | spec | {driver: api.dra.test, pool: {name: p, generation: 1, resourceSliceCount: 1}, nodeName: "", allNodes: true} | Invalid | spec.nodeName |
 
     @DRA-051 @needs:v1-shapes

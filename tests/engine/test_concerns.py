@@ -20,7 +20,11 @@ from dra_conformance.engine.concerns import Concerns
 
 RUN = "083ef913"
 CONCERNS = Concerns(
-    suffix="083ew0-1", run_id=RUN, made=lambda name: name.startswith("made"), nodes=lambda: {"lent"}, shared="drivers"
+    suffix="083ew0-1",
+    run_id=RUN,
+    made=lambda name: name.startswith("made"),
+    nodes=lambda: {"lent"},
+    shared="dra-driver-nvidia-gpu",
 )
 
 

@@ -73,6 +73,7 @@ def test_nothing_is_left_beside_the_file(path: Path) -> None:
 
 
 def test_the_file_is_beside_the_compiled_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "pycache_prefix", None)
     assert document_cache.path().parent.name == "__pycache__"
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
     assert document_cache.path().is_relative_to(tmp_path)
