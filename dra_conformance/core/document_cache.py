@@ -1,8 +1,8 @@
 """Keeps the parsed Gherkin documents of the shipped features between runs, beside Python's `.pyc` files.
 
-Parsing them is a third of the start of `dra-conformance run`. As with `.pyc` files, whoever can write the file can
-write the suite itself, a folder that cannot be written is no error, and PYTHONDONTWRITEBYTECODE and PYTHONPYCACHEPREFIX
-are obeyed. `dra-conformance verify` does not use it.
+Parsing them is a third of the start of `dra-conformance run`. As with `.pyc` files, the permissions of the file are
+those of the suite itself, a folder that cannot be written is no error, and PYTHONDONTWRITEBYTECODE and
+PYTHONPYCACHEPREFIX are obeyed. `dra-conformance verify` does not use it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import importlib.util
 import os
 import sys
 import tempfile
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -35,13 +36,13 @@ class DocumentCache:
     """Documents by the digest of their text. A file that is missing or damaged is an empty cache.
 
     Args:
-        path: the file.
+        path: the file, which is read when the first document is looked for.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._stored: dict[str, Any] = self._read()
         self._used: dict[str, Any] = {}
+        self._has_new = False
 
     def get(self, text: str) -> Any | None:
         """Return the document of a text, None if it is not known."""
@@ -54,10 +55,11 @@ class DocumentCache:
     def add(self, text: str, document: Any) -> None:
         """Keep the document of a text."""
         self._used[_key(text)] = document
+        self._has_new = True
 
     def save(self) -> None:
-        """Write the documents that were used if the file has others. That it cannot be written is no error."""
-        if sys.dont_write_bytecode or self._used.keys() == self._stored.keys():
+        """Write the documents that were used if one was added. That the file cannot be written is no error."""
+        if sys.dont_write_bytecode or not self._has_new:
             return
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +72,8 @@ class DocumentCache:
             finally:
                 Path(aside).unlink(missing_ok=True)
 
-    def _read(self) -> dict[str, Any]:
+    @cached_property
+    def _stored(self) -> dict[str, Any]:
         try:
             stored = orjson.loads(regular_file.read(self._path, limit=LARGEST))
         except (OSError, orjson.JSONDecodeError):

@@ -91,21 +91,18 @@ class Deadline:
         self._clock = clock
         self._delay = delay
         self._before = delay.now()
-        self._put_off, self._most = 0.0, MOST * seconds
+        self._most = MOST * seconds
         self._end = clock.monotonic() + seconds
 
     @property
     def remaining(self) -> float:
-        """The seconds until the deadline, as far as it is put off now."""
-        return self._end - self._clock.monotonic()
+        """The seconds until the deadline, which is put off by the delay so far; 0 if it is over."""
+        left = self._end - self._clock.monotonic()
+        if left > 0:
+            return left
+        left += min(self._delay.seconds_since(self._before), self._most)
+        return left if left >= _SMALLEST else 0.0
 
     def is_over(self) -> bool:
         """Whether the deadline has passed, and no delay puts it off any more."""
-        if self.remaining > 0:
-            return False
-        delayed = min(self._delay.seconds_since(self._before), self._most) - self._put_off
-        if delayed < _SMALLEST:
-            return True
-        self._put_off += delayed
-        self._end += delayed
-        return False
+        return not self.remaining

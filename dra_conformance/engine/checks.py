@@ -168,7 +168,7 @@ class Checks:
         if self._log.wait_for(holds, seconds * _SOON):
             return last
         deadline = Deadline(self._log.clock, seconds * (1 - _SOON), self._delay)
-        while not deadline.is_over() and not self._log.wait_for(holds, deadline.remaining):
+        while (remaining := deadline.remaining) and not self._log.wait_for(holds, remaining):
             pass
         return last
 

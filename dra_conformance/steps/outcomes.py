@@ -20,10 +20,8 @@ from dra_conformance.oracle.live import check_claim
 from dra_conformance.oracle.nodes import NodeView, selects
 from dra_conformance.oracle.schema import NodeSelector
 from dra_conformance.steps.faults import require_met
+from dra_conformance.steps.pod_claims import POD_CLAIM_NAME
 from dra_conformance.steps.pods import condition, events_about, look_bound
-
-# kube-controller-manager writes this annotation on the claims that it creates for pods.
-_ENTRY = "resource.kubernetes.io/pod-claim-name"
 
 
 def _pods(world: World) -> list[Obj]:
@@ -108,7 +106,7 @@ def look_claims_once(world: World) -> Seen[list[Any]]:
                 name_of(claim)
                 for claim in claims
                 if (controller_of(claim) or {}).get("uid") == uid_of(pod)
-                and (claim["metadata"].get("annotations") or {}).get(_ENTRY) == entry["name"]
+                and (claim["metadata"].get("annotations") or {}).get(POD_CLAIM_NAME) == entry["name"]
             ]
             if len(made) != 1 or recorded.get(entry["name"]) != made[0]:
                 wrong.append(f"{name_of(pod)}/{entry['name']}: made {made}, recorded {recorded.get(entry['name'])}")

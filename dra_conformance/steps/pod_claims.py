@@ -10,7 +10,7 @@ from dra_conformance.steps.claims import claim_object
 from dra_conformance.steps.pods import by_name, by_template, create_pod, pod_object, scheduler_of
 
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
-"""The annotation of a claim from a template: the pod's own name for it."""
+"""The annotation that kube-controller-manager writes on a claim from a template: the pod's own name for it."""
 
 
 @given('pods "{prefix}" 1 to {count:d} each using a claim of their own with:')

@@ -32,6 +32,7 @@ from dra_conformance.steps.claim_holders import allocate, reserve
 from dra_conformance.steps.claim_lifecycle import recorded
 from dra_conformance.steps.claims import consumers
 from dra_conformance.steps.fields import begin_deletion
+from dra_conformance.steps.pod_claims import POD_CLAIM_NAME
 from dra_conformance.steps.pods import (
     GRACE_SECONDS,
     by_name,
@@ -49,7 +50,6 @@ from dra_conformance.steps.uids import Groups
 
 # Hundreds of pods: a real scheduler binds some dozens a second.
 _BOUND_WITHIN_S = 60.0
-_ENTRY = "resource.kubernetes.io/pod-claim-name"
 _ABSENT = "template"
 """A template that no scenario with such claims creates."""
 
@@ -399,7 +399,7 @@ def _(world: World, group: str) -> None:
 
     def look() -> Seen[list[Any] | None]:
         made = sorted(
-            (str((meta(claim).get("annotations") or {}).get(_ENTRY)), name_of(claim))
+            (str((meta(claim).get("annotations") or {}).get(POD_CLAIM_NAME)), name_of(claim))
             for claim in _claims_of(world, group)
         )
         names = sorted((str(one.get("name")), str(one.get("resourceClaimName"))) for one in _recorded(world, group))

@@ -54,7 +54,7 @@ Feature: Who owns a field, who may evict, and who asks
       | an empty one | [{}]  |
 
   @DRA-685
-  Scenario: After a reset, nobody owns fields until the first apply
+  Scenario: After a reset, fields have no owner until the first apply
     Given the manifest "claims/claim"
     And "metadata.labels" is {a: first, b: first}
     And it is created

@@ -68,6 +68,12 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
 
 
+def test_a_process_that_has_its_documents_already_leaves_the_file(path: Path) -> None:
+    # A worker gets them from the process that started it, and a second reading of the features from the first.
+    DocumentCache(stored(path)).save()
+    assert DocumentCache(path).get(TEXT) == DOCUMENT
+
+
 def test_nothing_is_left_beside_the_file(path: Path) -> None:
     assert list(stored(path).parent.iterdir()) == [path]
 
