@@ -19,7 +19,7 @@ HAS_COMPILER := $(BIN)/python -c 'import sys, hatch_build; sys.exit(hatch_build.
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
-.PHONY: run test release pins lint docs unit unit-exhaustive nvml-sanitized suite dead-target mutants bench third-party third-party-all third-party-node images images-node verify-kind verify-third-party verify-all interpreters differential explore fuzz stability mutation-survey clean help
+.PHONY: run test release pins lint docs unit unit-exhaustive nvml-sanitized suite dead-target mutants bench third-party third-party-all third-party-node images images-node images-campaigns verify-kind verify-third-party verify-all interpreters differential explore fuzz stability mutation-survey clean help
 
 help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -117,6 +117,9 @@ images: $(DEV_READY)       ## build/images/components.tar: harness and reference
 
 images-node: third-party-node       ## build/images/node.tar: a node image for kind, without a registry (needs Go and mmdebstrap)
 	@$(BIN)/python -m deploy.images node
+
+images-campaigns: $(DEV_READY)       ## build/images/campaigns.tar: a checkout for long campaigns in a cluster (after make third-party)
+	@$(BIN)/python -m deploy.images campaigns
 
 ENGINE ?=
 SUBSET ?=

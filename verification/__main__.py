@@ -12,6 +12,7 @@ The commands:
   docker             verify --control-plane k3s on a Docker engine that the command starts
   kind               verify --control-plane kind, and the manifests of deploy/ on a kind cluster
   interpreters       install and try the wheel on every supported Python that is found
+  job CAMPAIGN       print an Indexed Job that runs a long campaign in shards
   explore            test with fresh seeds for a given time, and save what fails
   planted-bugs       run the profile driver-core with each driver of tests/planted_bugs (needs Go)
   taint-matrix       run every cell of the matrix of device taints (--part K/N: a part; --write: write its feature)
@@ -31,7 +32,7 @@ from pathlib import Path
 
 from dra_conformance.core.errors import ExitCode, SuiteError
 from dra_conformance.kubelet.real import requirements
-from verification import explore, interpreters, jobs, reference_programs, releases, reports, results
+from verification import campaign_job, explore, interpreters, jobs, reference_programs, releases, reports, results
 from verification.prerequisites import missing
 from verification.taint_matrix import command as taint_matrix_command
 from verification.third_party import build, verify
@@ -180,6 +181,8 @@ def main(words: Sequence[str]) -> int:
             return planted_bugs()
         case ["interpreters", *rest]:
             return interpreters.main(rest)
+        case ["job", *rest]:
+            return campaign_job.main(rest)
         case ["explore", *rest]:
             return explore.main(rest)
         case ["programs", *rest]:
@@ -209,7 +212,7 @@ def main(words: Sequence[str]) -> int:
     print(
         "usage: python -m verification "
         "build [--all|NAME ...]|verify [NAME ...]|programs [NAME ...]|reports|fidelity|fuzz|rbac|docker|kind|"
-        "interpreters|explore|planted-bugs|taint-matrix",
+        "interpreters|job|explore|planted-bugs|taint-matrix",
         file=sys.stderr,
     )
     return ExitCode.USAGE

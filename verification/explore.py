@@ -25,6 +25,8 @@ from pathlib import Path
 
 from dra_api.clock import Clock, RealClock
 from dra_conformance.core.events import KillsFinished, read
+from dra_conformance.core.shard import Shard
+from verification import campaign_shard
 from verification.third_party.catalogue import BIN
 
 MAX_LAG = 0.1
@@ -43,12 +45,15 @@ _KILLS = "^faults/kills"
 """The scenarios that kill components."""
 
 
-def next_part(out: Path) -> int:
-    """Return the number of the part of the matrix of device taints that is due, and count on."""
+def next_part(out: Path, shard: Shard = campaign_shard.WHOLE) -> int:
+    """Return the number of the part of the matrix of device taints that is due, and count on.
+
+    A shard begins with the part of its index. As the number of parts is prime, it comes to each of them in the end.
+    """
     file = out / _NEXT_PART
-    part = int(file.read_text()) if file.exists() else 1
+    part = int(file.read_text()) if file.exists() else (shard.index - 1) % MATRIX_PARTS + 1
     out.mkdir(parents=True, exist_ok=True)
-    file.write_text(f"{part % MATRIX_PARTS + 1}\n")
+    file.write_text(f"{(part + shard.count - 1) % MATRIX_PARTS + 1}\n")
     return part
 
 
@@ -130,6 +135,7 @@ def explore(
     seeds: Iterator[str],
     differential: bool,
     fuzz: bool,
+    shard: Shard = campaign_shard.WHOLE,
 ) -> list[list[str]]:
     """Run rounds until `minutes` have passed; return the commands that failed.
 
@@ -141,6 +147,7 @@ def explore(
         seeds: one hexadecimal seed for each round.
         differential: include the differential test, which needs dra-allocator.
         fuzz: include the mutated inputs, which need Atheris.
+        shard: the part of the campaign. Only the matrix of device taints is divided; seeds are fresh in every shard.
     """
     failed = []
     deadline = clock.monotonic() + minutes * 60
@@ -148,7 +155,7 @@ def explore(
         if clock.monotonic() >= deadline:
             break
         seed = next(seeds)
-        for folder, command in commands(seed, out, part=next_part(out), differential=differential, fuzz=fuzz):
+        for folder, command in commands(seed, out, part=next_part(out, shard), differential=differential, fuzz=fuzz):
             result = run(command)
             print(f"round {number}: exit code {result.returncode}: {shlex.join(command)}", flush=True)
             # A report of a passed round shows nothing, and hours of rounds would fill the disk.
@@ -169,6 +176,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, default=Path("dra-report/explore"), help="folder for what fails")
     parser.add_argument("--kills", type=int, default=1000, help="kill components so often (default: 1000; 0: never)")
     parser.add_argument("--target", default="", help="only kill, with these options of a run, such as '--binder kai'")
+    campaign_shard.add_to(parser, what="the matrix of device taints; seeds are fresh in each part")
     options = parser.parse_args(words)
     clock = RealClock()
     seeds = iter(lambda: secrets.token_hex(4), "")
@@ -193,6 +201,7 @@ def main(words: Sequence[str]) -> int:
         seeds=seeds,
         differential=differential,
         fuzz=fuzz,
+        shard=options.shard,
     )
     return _report(failed, options.out)
 

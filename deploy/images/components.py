@@ -26,7 +26,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("python3", "ca-certificates", "libstdc++6", "netbase", "tzdata", "busybox-static")
 SHELL = ("sh", "cat", "rm")
 """The programs of busybox that the simulated programs use: nvidia-smi, nvidia-imex and others are shell scripts."""
-_SITE = "opt/dra-conformance"
+SITE = "opt/dra-conformance"
+"""The folder of the wheel and its dependencies."""
 _PASSWD = f"root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:{USER}:{USER}:nonroot:/tmp:/sbin/nologin\n"
 DAEMON = "usr/local/bin/compute-domain-daemon"
 """The program that the DaemonSets of ComputeDomains name."""
@@ -55,7 +56,7 @@ def image() -> archive.Image:
         user=f"{USER}:{USER}",
         environment={
             "PATH": "/usr/local/bin:/usr/bin:/bin",
-            "PYTHONPATH": f"/{_SITE}",
+            "PYTHONPATH": f"/{SITE}",
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONUNBUFFERED": "1",
             "HOME": "/tmp",  # noqa: S108 - inside the container
@@ -78,34 +79,40 @@ def write(target: Path, *, report: Callable[[str], None] = lambda text: None) ->
         raise ComponentImageError(f"the image has Debian's Python {wanted}: run this with Python {wanted}, too")
     with tempfile.TemporaryDirectory(prefix="dra-image-", dir=target.parent) as folder:
         work = Path(folder)
-        report("reading Debian packages")
-        debian.write(work / "debian.tar", _PACKAGES, variant="extract")
-        report("installing the wheel")
-        _install(work)
+        made = layers(work, report=report)
         report("writing the image")
-        with archive.Layer(work / "site.tar") as layer:
-            layer.text("etc/passwd", _PASSWD)
-            layer.text("etc/group", _GROUP)
-            for name in SHELL:
-                layer.link(f"bin/{name}", "busybox")
-            layer.folder("tmp", mode=0o1777)
-            layer.text(DAEMON, DAEMON_PROGRAM, mode=0o755)
-            layer.tree(_SITE, work / "site")
-        archive.write(target, image(), [work / "debian.tar", work / "site.tar"])
+        archive.write(target, image(), made)
     return image().tags[0]
+
+
+def layers(work: Path, *, report: Callable[[str], None] = lambda text: None) -> list[Path]:
+    """Write the layers of the image into a folder, and return them in their order. Raises as `write` does."""
+    report("reading Debian packages")
+    debian.write(work / "debian.tar", _PACKAGES, variant="extract")
+    report("installing the wheel")
+    _install(work)
+    with archive.Layer(work / "site.tar") as layer:
+        layer.text("etc/passwd", _PASSWD)
+        layer.text("etc/group", _GROUP)
+        for name in SHELL:
+            layer.link(f"bin/{name}", "busybox")
+        layer.folder("tmp", mode=0o1777)
+        layer.text(DAEMON, DAEMON_PROGRAM, mode=0o755)
+        layer.tree(SITE, work / "site")
+    return [work / "debian.tar", work / "site.tar"]
 
 
 def _install(work: Path) -> None:
     """Build the wheel and install it with its dependencies into the folder `site`."""
     wheels, site = work / "wheels", work / "site"
-    _pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels), str(_ROOT))
+    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels), str(_ROOT))
     (wheel,) = wheels.glob("*.whl")
     # With its own hash, so that one call installs all: a second one would not add to the folder of scripts.
     own = work / "wheel.txt"
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     own.write_text(f"dra-conformance @ {wheel.resolve().as_uri()} --hash=sha256:{digest}\n")
     pinned = ("-r", str(_ROOT / "requirements.txt"), "-r", str(own))
-    _pip("install", "--no-compile", "--target", str(site), "--require-hashes", *pinned)
+    pip("install", "--no-compile", "--target", str(site), "--require-hashes", *pinned)
     compileall.compile_dir(
         str(site),
         quiet=2,
@@ -113,11 +120,12 @@ def _install(work: Path) -> None:
         # The times of the files are those of the image, not those that the bytecode was made of.
         invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
         stripdir=str(site),
-        prependdir=f"/{_SITE}",
+        prependdir=f"/{SITE}",
     )
 
 
-def _pip(*arguments: str) -> None:
+def pip(*arguments: str) -> None:
+    """Call pip of this interpreter. Raises ComponentImageError."""
     words = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "-q", *arguments]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:

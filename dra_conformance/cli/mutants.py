@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -11,16 +12,9 @@ from dra_conformance.cli.option_decorators import complete_rules
 from dra_conformance.core.errors import ExitCode, UsageError
 from dra_conformance.core.option_checks import validated
 from dra_conformance.core.options import RunOptions
+from dra_conformance.core.shard import Shard, resolved
 from dra_conformance.engine import mutation
 from dra_conformance.pytest_plugin import mutation_matrix
-
-
-def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[int, int]:
-    """Parse `K/N`."""
-    part, _, parts = text.partition("/")
-    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
-        raise click.BadParameter(f"{text!r} is not K/N with 1 <= K <= N, for example 1/2")
-    return int(part), int(parts)
 
 
 @click.command()
@@ -67,9 +61,8 @@ def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> t
 @click.option(
     "--shard",
     default="1/1",
-    callback=_shard,
-    metavar="K/N",
-    help="Run only part K of N equal parts. The part of a mutant depends on its id only. [default: 1/1]",
+    metavar="I/N",
+    help="Run only shard I of N. The shard of a mutant depends on its id only. [default: 1/1]",
 )
 @click.option("--list", "only_list", is_flag=True, help="List the mutants without running them.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Select the output format.")
@@ -81,7 +74,7 @@ def command(
     limit: float,
     features: tuple[str, ...],
     folder: Path | None,
-    shard: tuple[int, int],
+    shard: str,
     only_list: bool,
     form: str,
 ) -> int:
@@ -96,7 +89,8 @@ def command(
       dra-conformance mutants --format json
     """
     mutants = [one for one in mutation.load(folder) if (not rule or one.rule in rule) and focus in one.id]
-    mutants = [one for one in mutants if mutation.in_shard(one.id, *shard)]
+    part = Shard.parse(resolved(shard, os.environ))
+    mutants = [one for one in mutants if mutation.in_shard(one.id, part)]
     if not mutants:
         raise UsageError("no mutant matches", hint="Run `dra-conformance mutants --list` for all mutants.")
     if only_list:

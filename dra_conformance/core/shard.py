@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeVar
 
 from dra_conformance.core.errors import UsageError
 
@@ -16,6 +16,8 @@ MOST = 256
 """The largest number of shards."""
 INDEX = "JOB_COMPLETION_INDEX"
 """The variable with the index of a pod of an Indexed Job, from 0."""
+T = TypeVar("T")
+
 _FORM = re.compile(r"(auto|[1-9][0-9]{0,3})/([1-9][0-9]{0,3})", re.ASCII)
 _HINT = "For example --shard 2/3 for the second of three shards, or --shard auto/3 in a pod of an Indexed Job."
 
@@ -39,6 +41,10 @@ class Shard:
         if index > count:
             raise UsageError(f"--shard {text}: the first number must be from 1 to {count}", hint=_HINT)
         return cls(index, count)
+
+    def part_of(self, everything: Sequence[T]) -> Sequence[T]:
+        """Return every `count`-th element, from element `index`. Of a range, it is a range."""
+        return everything[self.index - 1 :: self.count]
 
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"

@@ -19,6 +19,7 @@ from typing import Any
 from dra_conformance.core import assets
 from dra_conformance.core.errors import SpecificationError, UsageError
 from dra_conformance.core.rules.catalogue import RULE_ID
+from dra_conformance.core.shard import Shard
 from dra_conformance.engine import signatures
 from fake_nvml import build
 
@@ -152,9 +153,9 @@ def load(folder: Path | None = None) -> list[Mutant]:
     return list(found.values())
 
 
-def in_shard(mutant_id: str, part: int, parts: int) -> bool:
-    """Return whether a mutant belongs to part `part` of `parts`, counted from 1.
+def in_shard(mutant_id: str, shard: Shard) -> bool:
+    """Return whether a mutant belongs to a shard.
 
     Only its id decides, so a new mutant moves no other one and a part stays the same from run to run.
     """
-    return zlib.crc32(mutant_id.encode()) % parts == part - 1
+    return zlib.crc32(mutant_id.encode()) % shard.count == shard.index - 1

@@ -30,8 +30,9 @@ _FINAL = (1, 4, 5, 11, 12, 13)
 class Wanted:
     """What the user chose about the Job.
 
-    `words` are the options of `run`. `claim` is an existing PersistentVolumeClaim for the reports; empty for one of
-    `storage` bytes that is made. `reader` is an image with a shell and tar. An index runs `attempts` times at most.
+    `words` are the options of the program in the pods. `claim` is an existing PersistentVolumeClaim for the reports;
+    empty for one of `storage` bytes that is made. `reader` is an image with a shell and tar. An index runs `attempts`
+    times at most.
     """
 
     shards: int
@@ -56,6 +57,25 @@ def parallel(options: RunOptions) -> bool:
 def objects(options: RunOptions, wanted: Wanted) -> list[Obj]:
     """Return the Job, the ConfigMap of its kubeconfig, the claim, and the pod that shows the reports."""
     on_cluster = options.component("control-plane").kind == "kubeconfig"
+    arguments = ["dra_conformance", "run", *indexed(wanted, out="--out"), "--progress", "plain"]
+    return of_arguments(wanted, arguments, at_once=parallel(options), on_cluster=on_cluster)
+
+
+def indexed(wanted: Wanted, *, out: str) -> list[str]:
+    """Return the options of a pod: those of the user, its shard, and the folder of its index as the option `out`."""
+    # The kubelet replaces the name of the variable.
+    return [*map(literal, wanted.words), "--shard", f"auto/{wanted.shards}", out, f"{REPORTS}/$({INDEX})"]
+
+
+def of_arguments(wanted: Wanted, arguments: Sequence[str], *, at_once: bool, on_cluster: bool) -> list[Obj]:
+    """Return the objects of a Job whose containers start with these arguments.
+
+    Args:
+        wanted: what the user chose; its words are in the arguments.
+        arguments: those of the image's entry point.
+        at_once: whether all pods may run at the same time.
+        on_cluster: whether the pods get a kubeconfig and the token of their service account.
+    """
     metadata = {"name": NAME, "namespace": wanted.namespace, "labels": dict(_LABELS)}
     found: list[Obj] = []
     if on_cluster:
@@ -79,12 +99,12 @@ def objects(options: RunOptions, wanted: Wanted) -> list[Obj]:
             "spec": {
                 "completionMode": "Indexed",
                 "completions": wanted.shards,
-                "parallelism": wanted.shards if parallel(options) else 1,
+                "parallelism": wanted.shards if at_once else 1,
                 "backoffLimitPerIndex": wanted.attempts - 1,
                 "podFailurePolicy": {"rules": _failure_rules()},
                 "template": {
                     "metadata": {"labels": dict(_LABELS)},
-                    "spec": _pod(wanted, on_cluster=on_cluster),
+                    "spec": _pod(wanted, arguments, on_cluster=on_cluster),
                 },
             },
         }
@@ -104,7 +124,7 @@ def _failure_rules() -> list[Obj]:
     ]
 
 
-def _pod(wanted: Wanted, *, on_cluster: bool) -> Obj:
+def _pod(wanted: Wanted, arguments: Sequence[str], *, on_cluster: bool) -> Obj:
     mounts = [{"name": "reports", "mountPath": REPORTS}, {"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108 - in the pod
     volumes: list[Obj] = [_reports(wanted), {"name": "tmp", "emptyDir": {}}]
     if on_cluster:
@@ -113,12 +133,7 @@ def _pod(wanted: Wanted, *, on_cluster: bool) -> Obj:
     suite: Obj = {
         "name": "suite",
         "image": wanted.image,
-        "args": [
-            *("dra_conformance", "run", *map(literal, wanted.words)),
-            *("--shard", f"auto/{wanted.shards}"),
-            *("--out", f"{REPORTS}/$({INDEX})"),  # the kubelet replaces the name of the variable
-            *("--progress", "plain"),
-        ],
+        "args": list(arguments),
         "securityContext": LOCKED,
         "volumeMounts": mounts,
     }

@@ -223,8 +223,8 @@ def test_a_written_case_reads_as_a_scenario(tmp_path: Path) -> None:
 def test_reference_and_upstream_agree(tmp_path: Path) -> None:
     with Upstream() as upstream:
         comparison = Comparison(upstream, known.load(), out=tmp_path, most=3)
-        comparison.run(300, "test")
-        comparison.run_expressions(300, "test")
+        comparison.run(range(300), "test")
+        comparison.run_expressions(range(300), "test")
     assert not comparison.unexplained, comparison.written
 
 
@@ -307,7 +307,7 @@ def test_a_wrong_reference_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     )
     with Upstream() as upstream:
         comparison = Comparison(upstream, known.load(), out=tmp_path, most=1)
-        comparison.run(100, "mutant")
+        comparison.run(range(100), "mutant")
     assert comparison.unexplained
     assert comparison.written
 

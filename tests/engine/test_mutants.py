@@ -11,6 +11,7 @@ from command_line import CommandLine
 
 from dra_conformance.cli import call
 from dra_conformance.core.errors import ExitCode, SpecificationError, UsageError
+from dra_conformance.core.shard import Shard
 from dra_conformance.engine import mutation, signatures
 from dra_conformance.engine.mutation import Patch, mutant
 from fake_nvml import build
@@ -117,7 +118,7 @@ def test_listing_runs_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path
 
 def test_shards_share_the_mutants_out_without_loss() -> None:
     ids = [one.id for one in mutation.load()]
-    parts = [{name for name in ids if mutation.in_shard(name, part, 3)} for part in (1, 2, 3)]
+    parts = [{name for name in ids if mutation.in_shard(name, Shard(part, 3))} for part in (1, 2, 3)]
     assert set.union(*parts) == set(ids)
     assert sum(map(len, parts)) == len(ids)
     assert min(map(len, parts)) > len(ids) / 4  # equal parts, as far as a hash goes
@@ -126,7 +127,7 @@ def test_shards_share_the_mutants_out_without_loss() -> None:
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1", "one/2", "1/0", "-1/2"])
 def test_a_malformed_shard_is_a_usage_error(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(["mutants", "--shard", text]) == ExitCode.USAGE
-    assert "is not K/N with 1 <= K <= N" in capsys.readouterr().err
+    assert f"--shard {text}" in capsys.readouterr().err.replace("'", "")
 
 
 def test_two_mutants_with_one_id_are_an_error(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import secrets
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,6 +24,7 @@ import orjson
 
 from dra_api.objects import Obj
 from reference_impl.scheduler.bug_compatible import RELEASES, Release, release
+from verification import campaign_shard
 from verification.differential import (
     alpha,
     compare,
@@ -69,17 +70,17 @@ class Comparison:
         self.written: list[Path] = []
         self.seen: set[bytes] = set()
 
-    def run(self, count: int, seed: str) -> None:
-        """Run `count` cases on both sides; each depends on the seed and its number only."""
-        for number in range(count):
+    def run(self, numbers: Iterable[int], seed: str) -> None:
+        """Run the cases with these numbers on both sides; each depends on the seed and its number only."""
+        for number in numbers:
             case = generate.case(Dice(f"{seed}/{number}"))
             if self.release is None and number % _ALPHA == 0:
                 case = alpha.extend(Dice(f"{seed}/alpha/{number}"), case)
             self.play(case)
 
-    def run_expressions(self, count: int, seed: str) -> None:
-        """Evaluate `count` CEL expressions on both sides."""
-        for number in range(count):
+    def run_expressions(self, numbers: Iterable[int], seed: str) -> None:
+        """Evaluate the CEL expressions with these numbers on both sides."""
+        for number in numbers:
             self.play_expression(expressions.question(Dice(f"{seed}/cel/{number}")))
 
     def play_expression(self, question: Obj) -> None:
@@ -177,15 +178,21 @@ def _options() -> argparse.Namespace:
         default=[],
         help="ask about these cases instead; one of tests/differential/deviations will do",
     )
-    return parser.parse_args()
+    campaign_shard.add_to(parser, what="the cases")
+    options = parser.parse_args()
+    if options.shard != campaign_shard.WHOLE and not options.seed:
+        parser.error("--shard needs --seed: all shards divide the cases of one seed")
+    return options
 
 
-def _compared(whose: str, path: Path, compare: Callable[[Upstream, int, str], R], count: int, seed: str) -> R | None:
+def _compared(
+    whose: str, path: Path, compare: Callable[[Upstream, Sequence[int], str], R], numbers: Sequence[int], seed: str
+) -> R | None:
     """Return the result of a comparison with a program; None if it is not there or has ended."""
     try:
         with Upstream(path) as program:
             print(f"differential: {whose} {program.version}, seed {seed}", flush=True)
-            return compare(program, count, seed)
+            return compare(program, numbers, seed)
     except UpstreamGone as error:
         print(f"differential: {error}", file=sys.stderr)
         return None
@@ -207,22 +214,22 @@ def _shown(result: kueue.Result | devices.Result, cases: str, explained: Counter
     return 1 if result.differences else 0
 
 
-def _kueue(count: int, seed: str) -> int:
-    result = _compared("Kueue", kueue.PROGRAM, kueue.compare, count, seed)
+def _kueue(numbers: Sequence[int], seed: str) -> int:
+    result = _compared("Kueue", kueue.PROGRAM, kueue.compare, numbers, seed)
     if result is None:
         return 1
-    return _shown(result, f"{count} cases of Kueue's charge of quota", result.explained)
+    return _shown(result, f"{len(numbers)} cases of Kueue's charge of quota", result.explained)
 
 
-def _kubelet(count: int, seed: str) -> int:
-    result = _compared("kubelet", devices.PROGRAM, devices.compare, count, seed)
+def _kubelet(numbers: Sequence[int], seed: str) -> int:
+    result = _compared("kubelet", devices.PROGRAM, devices.compare, numbers, seed)
     if result is None:
         return 1
-    return _shown(result, f"{count} cases of the kubelet's device manager", Counter())
+    return _shown(result, f"{len(numbers)} cases of the kubelet's device manager", Counter())
 
 
-def _karpenter(count: int, seed: str) -> int:
-    result = _compared("Karpenter", karpenter.PROGRAM, karpenter.compare, count, seed)
+def _karpenter(numbers: Sequence[int], seed: str) -> int:
+    result = _compared("Karpenter", karpenter.PROGRAM, karpenter.compare, numbers, seed)
     if result is None:
         return 1
     entries = karpenter_known.load()
@@ -234,7 +241,8 @@ def _karpenter(count: int, seed: str) -> int:
             _unexplained(difference)
     nodes = result.nodes.total()
     print(
-        f"differential: {count} cases, {nodes} nodes: " + ", ".join(f"{n} {name}" for name, n in result.nodes.items())
+        f"differential: {len(numbers)} cases, {nodes} nodes: "
+        + ", ".join(f"{n} {name}" for name, n in result.nodes.items())
     )
     print(f"  right on {nodes - len(result.differences)} nodes; unexplained: {explained['']}")
     for name, number in explained.most_common():
@@ -247,12 +255,10 @@ def main() -> int:
     """Run the differential tests and return the exit code."""
     options = _options()
     seed = options.seed or secrets.token_hex(4)
-    if options.kubelet:
-        return _kubelet(options.cases, seed)
-    if options.kueue:
-        return _kueue(options.cases, seed)
-    if options.karpenter:
-        return _karpenter(options.cases, seed)
+    numbers = options.shard.part_of(range(options.cases))
+    for chosen, against in ((options.kubelet, _kubelet), (options.kueue, _kueue), (options.karpenter, _karpenter)):
+        if chosen:
+            return against(numbers, seed)
     try:
         with Upstream(options.upstream or program_of(options.bug_compatible or "")) as upstream:
             likeness = release(options.bug_compatible) if options.bug_compatible else None
@@ -265,9 +271,10 @@ def main() -> int:
                 written = orjson.loads(path.read_bytes())
                 comparison.play(written.get("case", written))
             if not options.replay:
-                comparison.run(options.cases, seed)
+                comparison.run(numbers, seed)
                 if likeness is None:
-                    comparison.run_expressions(options.cases if options.expressions < 0 else options.expressions, seed)
+                    expressions = options.cases if options.expressions < 0 else options.expressions
+                    comparison.run_expressions(options.shard.part_of(range(expressions)), seed)
             took = time.perf_counter() - started
     except UpstreamGone as error:
         print(f"differential: {error}", file=sys.stderr)

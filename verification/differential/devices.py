@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -58,10 +58,10 @@ class Result:
     differences: list[Difference] = field(default_factory=list)
 
 
-def compare(program: Upstream, count: int, seed: str) -> Result:
-    """Compare `count` generated cases; each depends on the seed and its number only."""
+def compare(program: Upstream, numbers: Iterable[int], seed: str) -> Result:
+    """Compare the generated cases with these numbers; each depends on the seed and its number only."""
     result = Result()
-    for number in range(count):
+    for number in numbers:
         question = case(Dice(f"{seed}/devices/{number}"))
         theirs, ours = _compared(program.call(question)), play(question)
         result.outcomes.update(one["reason"] or "admitted" for one in ours["pods"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,11 +55,11 @@ class Result:
     differences: Sequence[Difference]
 
 
-def compare(program: Upstream, count: int, seed: str) -> Result:
-    """Ask Karpenter about `count` generated cases; each depends on the seed and its number only."""
+def compare(program: Upstream, numbers: Iterable[int], seed: str) -> Result:
+    """Compare the generated cases with these numbers; each depends on the seed and its number only."""
     nodes: Counter[str] = Counter()
     found: list[Difference] = []
-    for number in range(count):
+    for number in numbers:
         case = generate.case(Dice(f"{seed}/{number}"))
         case["features"] = dict.fromkeys(case["features"], True)
         case = older.as_stored(case, release(RELEASE))

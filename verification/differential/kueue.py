@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,12 +46,12 @@ class Result:
     explained: Counter[str]
 
 
-def compare(program: Upstream, count: int, seed: str) -> Result:
-    """Compare `count` generated cases; each depends on the seed and its number only."""
+def compare(program: Upstream, numbers: Iterable[int], seed: str) -> Result:
+    """Compare the generated cases with these numbers; each depends on the seed and its number only."""
     outcomes: Counter[str] = Counter()
     found: list[Difference] = []
     explained: Counter[str] = Counter()
-    for number in range(count):
+    for number in numbers:
         case = case_of(Dice(f"{seed}/kueue/{number}"))
         answer, ours = program.call(case), answer_of(case)
         outcomes[f"{ours['outcome']}{' for a time' if ours.get('retried') else ''}"] += 1

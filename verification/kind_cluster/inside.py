@@ -13,6 +13,7 @@ from dra_api.clock import RealClock
 from dra_conformance.control_plane.kind import KindControlPlane, programs
 from verification.docker_engine import place
 from verification.kind_cluster import (
+    campaigns,
     charts,
     components,
     compute_domains,
@@ -36,6 +37,7 @@ START, SUBSET, ONLY = "--start-engine", "--ci", "--only"
 CHECKS = (
     "existing",
     "shards",
+    "campaigns",
     "chart",
     "manifests",
     "nodes",
@@ -47,6 +49,12 @@ CHECKS = (
     "suite",
 )
 """In the order in which they run. `nodes`, `device-plugins` and `compute-domains` need `manifests`."""
+_NEEDS: Mapping[str, tuple[str, ...]] = {
+    "existing": (images.EXAMPLE_DRIVER, images.CHART),
+    "shards": (images.READER,),
+    "campaigns": (images.READER, campaigns.ARCHIVE),
+}
+"""The files that checks need beside the two images."""
 _ON_CLUSTER = CHECKS[:-4]
 _OF_CI = ("manifests",)
 _LOADED = 300.0
@@ -110,6 +118,7 @@ def _on_cluster(image: str, folder: Path, archives: Path, only: Collection[str])
         checks: Mapping[str, Check] = {
             "existing": lambda: existing.look(cluster, archives, folder),
             "shards": lambda: shards.look(cluster, archive, archives, folder),
+            "campaigns": lambda: campaigns.look(cluster, archives, folder),
             "chart": lambda: charts.look(cluster, archive),
             "manifests": lambda: manifests.look(cluster, archive),
             "nodes": lambda: nodes.look(cluster),
@@ -127,7 +136,7 @@ def _on_cluster(image: str, folder: Path, archives: Path, only: Collection[str])
 
 def lacking(name: str, archives: Path) -> str:
     """Return what a check needs and is not there; empty if all is."""
-    for needed in {"existing": (images.EXAMPLE_DRIVER, images.CHART), "shards": (images.READER,)}.get(name, ()):
+    for needed in _NEEDS.get(name, ()):
         if not (archives / needed).exists():
             return f"there is no {archives / needed}"
     if name in ("existing", "chart") and shutil.which(helm.PROGRAM) is None:

@@ -7,7 +7,7 @@ one worker, and the pods that use the API server of the cluster have its address
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,29 +62,39 @@ def _run(cluster: Cluster, folder: Path, options: Sequence[str], *, shards: int)
     if printed.returncode != 0:
         raise AssertionError(f"job ends with {printed.returncode}: {printed.stderr}")
     work = folder / f"shards-{shards}"
-    shutil.rmtree(work, ignore_errors=True)
-    (work / "manifests").mkdir(parents=True)
     made = [with_host(one, HOST, address(cluster)) for one in yaml.safe_load_all(printed.stdout)]
-    (work / "manifests/job.yaml").write_text(text_of([*made, volume(cluster.workers[0])]), encoding="utf-8")
-    cluster.on_node(cluster.workers[0], "mkdir", "--parents", _VOLUME)
-    clock = RealClock()
-    began = clock.monotonic()
-    cluster.apply(work / "manifests")
-    try:
-        cluster.wait(f"the Job of {shards} shards ends", lambda: _ended(cluster))
-        took = clock.monotonic() - began
-        ready = ("wait", "--for=condition=Ready", f"pod/{_READER}", f"--timeout={READY:.0f}s")
-        cluster.kubectl("--namespace", _NAMESPACE, *ready, timeout=READY + 30)
-        cluster.copy_from(_READER, "/reports", work / "reports", namespace=_NAMESPACE)
-    finally:
-        cluster.delete(work / "manifests")
-        cluster.on_node(cluster.workers[0], "rm", "--recursive", _VOLUME)
+    took = ran(cluster, made, work)
     _merge(work)
     report: Obj = orjson.loads((work / "merged/report.json").read_bytes())
     passed, longest = _passed(report), report["duration"]
     what = "cluster" if options is ON_CLUSTER else "embedded"
     print(f"kind: {what}, {shards} shards: {took:.0f} s, longest shard {longest:.0f} s, {passed} passed", flush=True)
     return report
+
+
+def ran(cluster: Cluster, made: Sequence[Obj], work: Path, *, read: Callable[[], None] = lambda: None) -> float:
+    """Apply a Job and what belongs to it, copy its results to `work/reports` when it has ended, and delete it.
+
+    `read` is called before the Job is deleted. Return the seconds until its end. Raises AssertionError.
+    """
+    shutil.rmtree(work, ignore_errors=True)
+    (work / "manifests").mkdir(parents=True)
+    (work / "manifests/job.yaml").write_text(text_of([*made, volume(cluster.workers[0])]), encoding="utf-8")
+    cluster.on_node(cluster.workers[0], "mkdir", "--parents", _VOLUME)
+    clock = RealClock()
+    began = clock.monotonic()
+    cluster.apply(work / "manifests")
+    try:
+        cluster.wait("all shards of the Job end", lambda: _ended(cluster))
+        took = clock.monotonic() - began
+        read()
+        ready = ("wait", "--for=condition=Ready", f"pod/{_READER}", f"--timeout={READY:.0f}s")
+        cluster.kubectl("--namespace", _NAMESPACE, *ready, timeout=READY + 30)
+        cluster.copy_from(_READER, "/reports", work / "reports", namespace=_NAMESPACE)
+    finally:
+        cluster.delete(work / "manifests")
+        cluster.on_node(cluster.workers[0], "rm", "--recursive", _VOLUME)
+    return took
 
 
 def _merge(work: Path) -> None:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from verification import campaign_shard
 from verification.mutation_survey import components, faults, generated, probing, sample, survey, tables, unobservable
 from verification.mutation_survey.components import ROOT
 from verification.mutation_survey.faults import Edited
@@ -33,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     digest = components.digest()
     if options.faults:
         return _faults(options, {one.name for one in selected}, store, digest)
+    for file in options.merge:
+        store.take(Store(file))
     mutants = {one.name: generated.of_component(one, options.folder / "mutants") for one in selected}
     everything = [one for found in mutants.values() for one in found]
     if options.again:
@@ -41,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         count = sample.shares({name: len(found) for name, found in mutants.items()}, options.sample)
         chosen = [one for name, found in mutants.items() for one in sample.choose(found, count[name], options.seed)]
+    chosen = list(options.shard.part_of(chosen))
     print(f"{len(chosen)} of {len(everything)} mutants, seed {options.seed}, source {digest}")
     results = _run(options, chosen, store, digest)
     classes = unobservable.load()
@@ -132,6 +136,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--again", action="store_true", help="Run the mutants that were not killed so far.")
     parser.add_argument("--fresh", action="store_true", help="Collect the whole map of lines again.")
     parser.add_argument("--folder", type=Path, default=_FOLDER, help="Folder of the map and the results.")
+    campaign_shard.add_to(parser, what="the sample")
+    parser.add_argument(
+        "--merge",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="Add the results.jsonl of a shard to those of this folder first. May be repeated.",
+    )
     parser.add_argument(
         "--show",
         choices=("survived", "killed", "timeout", "error"),

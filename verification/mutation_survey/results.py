@@ -35,6 +35,13 @@ class Store:
         with self.file.open("ab") as out:
             out.write(msgspec.json.encode(result) + b"\n")
 
+    def take(self, other: Store) -> None:
+        """Append the results of another file that are not here."""
+        known = set(map(msgspec.json.encode, self.all()))
+        for one in other.all():
+            if msgspec.json.encode(one) not in known:
+                self.add(one)
+
     def all(self) -> Iterable[Result]:
         """Yield all complete lines, oldest first."""
         if self.file.exists():
