@@ -20,13 +20,16 @@ _RUNTIME = "without-sys-resource"
 
 
 class Engine:
-    """dockerd with its containers in the cgroup `cgroup`. `host` is the value for DOCKER_HOST."""
+    """dockerd with its containers in the cgroup `cgroup`. `host` is the value for DOCKER_HOST.
 
-    def __init__(self, folder: Path, *, cgroup: str) -> None:
+    `wrapped`: on a machine without CAP_SYS_RESOURCE, privileged containers start without it, and are not refused.
+    """
+
+    def __init__(self, folder: Path, *, cgroup: str, wrapped: bool = True) -> None:
         self.host = f"unix://{folder}/docker.sock"
         words = ["dockerd", f"--host={self.host}", f"--cgroup-parent=/{cgroup}", "--storage-driver=overlay2"]
         words += [f"--{name}={folder / name}" for name in ("data-root", "exec-root", "pidfile")]
-        if _lacks_sys_resource():
+        if wrapped and lacks_sys_resource():
             script = folder / _RUNTIME
             script.write_text(f'#!/bin/sh\nexec {sys.executable} -SI {runtime.__file__} "$@"\n', encoding="utf-8")
             script.chmod(0o700)
@@ -55,7 +58,8 @@ class Engine:
         return programs.run([programs.DOCKER, "info"], timeout=20.0).returncode == 0
 
 
-def _lacks_sys_resource() -> bool:
+def lacks_sys_resource() -> bool:
+    """Return whether this process cannot give a container CAP_SYS_RESOURCE."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     bounding = next(line.split()[1] for line in status.splitlines() if line.startswith("CapBnd:"))
     return not int(bounding, 16) >> 24 & 1  # CAP_SYS_RESOURCE, capability.h

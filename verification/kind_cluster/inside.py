@@ -28,6 +28,7 @@ from verification.kind_cluster import (
     nodes,
     shards,
     suite,
+    troubles,
 )
 from verification.kind_cluster.cluster import Cluster
 from verification.kind_cluster.engine import Engine
@@ -47,6 +48,7 @@ CHECKS = (
     "installed",
     "ctrl-c",
     "suite",
+    "troubles",
 )
 """In the order in which they run. `nodes`, `device-plugins` and `compute-domains` need `manifests`."""
 _NEEDS: Mapping[str, tuple[str, ...]] = {
@@ -55,7 +57,7 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     "campaigns": (images.READER, campaigns.ARCHIVE),
 }
 """The files that checks need beside the two images."""
-_ON_CLUSTER = CHECKS[:-4]
+_ON_CLUSTER = CHECKS[: CHECKS.index("components")]
 _OF_CI = ("manifests",)
 _LOADED = 300.0
 
@@ -64,9 +66,23 @@ Check = Callable[[], Iterator[str]]
 
 def main(folder: Path, archives: Path, *, start_engine: bool = False, only: Collection[str] = CHECKS) -> int:
     """Run checks in `folder`; 1 when something is wrong."""
+    if start_engine:
+        place.settle()
+    wrong = 0
+    if set(only) - {"troubles"}:
+        wrong += _with_engine(folder, archives, start_engine=start_engine, only=only)
+    if "troubles" in only:
+        if start_engine:
+            wrong += _look("troubles", lambda: troubles.look(archives / NODE, folder, cgroup=folder.name))
+        else:
+            print(f"kind: troubles: not run: they need engines of their own ({START})", flush=True)
+    return int(wrong > 0)
+
+
+def _with_engine(folder: Path, archives: Path, *, start_engine: bool, only: Collection[str]) -> int:
+    """Run the checks that share an engine, and return how much is wrong."""
     with contextlib.ExitStack() as stack:
         if start_engine:
-            place.settle()
             stack.enter_context(Engine(folder, cgroup=folder.name))
         done = programs.run([programs.DOCKER, "load", "--input", str(archives / NODE)], timeout=_LOADED)
         if done.returncode != 0:
@@ -85,7 +101,7 @@ def main(folder: Path, archives: Path, *, start_engine: bool = False, only: Coll
             wrong += _look("ctrl-c", lambda: interrupted.look(image, folder, archives))
         if "suite" in only:
             wrong += _look("suite", lambda: suite.look(image, folder / "report"))
-        return int(wrong + _look("leftovers", lambda: iter(sorted(leftovers.there() - before))) > 0)
+        return wrong + _look("leftovers", lambda: iter(sorted(leftovers.there() - before)))
 
 
 def _look(name: str, check: Check) -> int:

@@ -1,0 +1,89 @@
+"""An engine in trouble: a full disk, and no privileged containers. The run ends with the cause, and leaves nothing.
+
+Each trouble has an engine of its own, so the checks run after the engine of all others has stopped.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from dra_conformance.control_plane.kind import programs
+from dra_conformance.core.errors import ExitCode
+from verification.kind_cluster import leftovers
+from verification.kind_cluster.engine import Engine, lacks_sys_resource
+
+_LOADED, _ENDED = 300.0, 400.0
+_SPARE = 1.35
+"""The disk of an engine is so many times as large as the archive of the node image, until it is filled."""
+
+
+def look(archive: Path, folder: Path, *, cgroup: str) -> Iterator[str]:
+    """Yield what is not as expected. `archive` is that of the node image. Raises AssertionError."""
+    yield from _in_trouble("a full disk", _fill, archive, folder / "full", cgroup=cgroup, hint="Docker's disk is full")
+    if lacks_sys_resource():
+        hint = "refuses privileged containers"
+        yield from _in_trouble(
+            "no privileged containers", _leave, archive, folder / "refused", cgroup=cgroup, hint=hint, wrapped=False
+        )
+    else:
+        print("kind: no privileged containers: not run: this machine has CAP_SYS_RESOURCE", flush=True)
+
+
+def _in_trouble(
+    name: str,
+    disturb: Callable[[Path], None],
+    archive: Path,
+    folder: Path,
+    *,
+    cgroup: str,
+    hint: str,
+    wrapped: bool = True,
+) -> Iterator[str]:
+    """Start an engine on a disk of its own, disturb it, start a run, and yield what is not as expected."""
+    folder.mkdir()
+    size = int(archive.stat().st_size * _SPARE) >> 20
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}m", "tmpfs", str(folder)], check=True)
+    try:
+        with Engine(folder, cgroup=cgroup, wrapped=wrapped):
+            done = programs.run([programs.DOCKER, "load", "--input", str(archive)], timeout=_LOADED)
+            if done.returncode != 0:
+                raise AssertionError(f"{name}: the node image cannot be loaded: {programs.last_lines(done)}")
+            image = done.stdout.strip().splitlines()[-1].partition(": ")[2]
+            before = leftovers.there()
+            disturb(folder)
+            for problem in _refused(image, folder.with_suffix(".report"), hint=hint):
+                yield f"{name}: {problem}"
+            for each in sorted(leftovers.there() - before):
+                yield f"{name} leaves {each}"
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def _refused(image: str, out: Path, *, hint: str) -> Iterator[str]:
+    """Start a run and yield what is not as expected of one that cannot create its cluster."""
+    command = [sys.executable, "-m", "dra_conformance", "run", "--control-plane", "kind", "--kind-image", image]
+    command += ["--focus", "^claims/api_claims", "--out", str(out), "--progress", "plain"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_ENDED)
+    said = f"{done.stdout}{done.stderr}"
+    if done.returncode != ExitCode.TARGET_UNREACHABLE:
+        yield f"exit code {done.returncode}, not {ExitCode.TARGET_UNREACHABLE}:\n{said[-2000:]}"
+    elif hint not in re.sub(r"\s+", " ", said):
+        yield f"the message does not say {hint!r}:\n{said[-2000:]}"
+    if "Traceback" in said:
+        yield f"a traceback:\n{said[-2000:]}"
+
+
+def _fill(folder: Path) -> None:
+    """Leave no byte on the disk of a folder."""
+    found = os.statvfs(folder)
+    with (folder / "filler").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, found.f_bavail * found.f_frsize)
+
+
+def _leave(folder: Path) -> None:
+    """Disturb nothing: the engine itself is the trouble."""
