@@ -26,6 +26,7 @@ from verification.kind_cluster import (
     leftovers,
     manifests,
     nodes,
+    profiles,
     shards,
     suite,
     troubles,
@@ -51,6 +52,8 @@ CHECKS = (
     "troubles",
 )
 """In the order in which they run. `nodes`, `device-plugins` and `compute-domains` need `manifests`."""
+ON_REQUEST = ("profiles",)
+"""Checks that run only if they are named."""
 _NEEDS: Mapping[str, tuple[str, ...]] = {
     "existing": (images.EXAMPLE_DRIVER, images.CHART),
     "shards": (images.READER,),
@@ -101,6 +104,8 @@ def _with_engine(folder: Path, archives: Path, *, start_engine: bool, only: Coll
             wrong += _look("ctrl-c", lambda: interrupted.look(image, folder, archives))
         if "suite" in only:
             wrong += _look("suite", lambda: suite.look(image, folder / "report"))
+        if "profiles" in only:
+            wrong += _look("profiles", lambda: profiles.look(image, folder / "profiles"))
         return wrong + _look("leftovers", lambda: iter(sorted(leftovers.there() - before)))
 
 
@@ -170,7 +175,9 @@ def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m verification kind", allow_abbrev=False)
     parser.add_argument(START, action="store_true", help="start an installed dockerd in namespaces of its own")
     parser.add_argument(SUBSET, action="store_true", help="run the part that CI includes")
-    parser.add_argument(ONLY, action="append", choices=CHECKS, help="run this check only; may be repeated")
+    parser.add_argument(
+        ONLY, action="append", choices=(*CHECKS, *ON_REQUEST), help="run this check only; may be repeated"
+    )
     return parser
 
 
