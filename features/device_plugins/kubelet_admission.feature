@@ -227,6 +227,8 @@ Feature: The kubelet allocates devices when it admits a pod
       | name  | resources          | kind |
       | load  | example.com/gpu: 1 | init |
       | check | example.com/gpu: 2 | init |
+      # It uses one of the two, and the containers use both.
+      | last  | example.com/gpu: 1 | init |
       | one   | example.com/gpu: 1 | main |
       | two   | example.com/gpu: 1 | main |
     When pod "train" is bound by hand to "n1"
@@ -234,6 +236,7 @@ Feature: The kubelet allocates devices when it admits a pod
       | name  | count |
       | load  | 1     |
       | check | 2     |
+      | last  | 1     |
       | one   | 1     |
       | two   | 1     |
     And containers "one, two" of pod "train" on "n1" have 2 different devices of "gpu" [DP-068]
