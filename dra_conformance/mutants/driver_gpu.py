@@ -456,6 +456,22 @@ def _(patch: Patch) -> None:
     patch.replace(f"{CHECKPOINT}:Checkpoint.last_boot", lambda self: "")
 
 
+@mutant("first-boot-kept", rule="NV-106")
+def _(patch: Patch) -> None:
+    """The file of the boot keeps the boot in which the driver ran first, so that each later start is a reboot."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def open_(self: Any) -> None:
+            first = self.last_boot()
+            original(self)
+            if first:
+                self.boot_path.write_text(first)
+
+        return open_
+
+    patch.wrap(f"{CHECKPOINT}:Checkpoint.open", make)
+
+
 @mutant("reboot-not-detected-after-an-upgrade", rule="NV-102c")
 def _(patch: Patch) -> None:
     """A checkpoint without the driver's own file of the boot is one of this boot."""

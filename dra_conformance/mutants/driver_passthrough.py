@@ -241,6 +241,30 @@ def _(patch: Patch) -> None:
     patch.replace(f"{THROUGH}.check_free", lambda self, device: None)
 
 
+@mutant("use-of-the-first-gpu-checked", rule="NV-182")
+def _(patch: Patch) -> None:
+    """Only the first GPU of a claim is checked for users and for its driver."""
+
+    def make(original: Original) -> Original:
+        def plan(self: Any, claim_uid: str, configured: Any) -> Any:
+            check, checked = self.check_free, list[Any]()
+
+            def first(device: Any) -> None:
+                if not checked:
+                    checked.append(device)
+                    check(device)
+
+            self.check_free = first
+            try:
+                return original(self, claim_uid, configured)
+            finally:
+                del self.check_free
+
+        return plan
+
+    patch.wrap(f"{THROUGH}.plan", make)
+
+
 @mutant("missing-iommu-not-detected", rule="NV-183")
 def _(patch: Patch) -> None:
     """A driver without IOMMU starts, with nothing to pass through."""

@@ -107,6 +107,12 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{REVIEW}:_a", make)
 
 
+@mutant("webhook-reads-the-resource-before-conversion", rule="NV-133")
+def _(patch: Patch) -> None:
+    """The version of the original request decides, and not that to which the API server converted the object."""
+    _decide(patch, lambda original, request: original({**request, "resource": request["requestResource"]}))
+
+
 @mutant("webhook-supports-templates-in-v1-only", rule="NV-133")
 def _(patch: Patch) -> None:
     """Templates in older versions are refused."""

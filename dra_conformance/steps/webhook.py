@@ -169,8 +169,9 @@ def _(world: World) -> None:
 
 @when("a review of it is sent to the webhook {variant}")
 def _(world: World, variant: str) -> None:
-    """The same `without TLS`, `as a dry run`, `as a deletion` or `for the group "NAME"`; `as an update` from no
-    configuration, or `as an update of` a configuration (YAML); or `with a duplicate FIELD` in the first configuration.
+    """The same `without TLS`, `as a dry run`, `as a deletion`, `for the group "NAME"` or `as converted from "VERSION"` of
+    the request; `as an update` from no configuration, or `as an update of` a configuration (YAML); or `with a duplicate
+    FIELD` in the first configuration.
     """
     obj = draft(world)
     match variant.split():
@@ -194,6 +195,11 @@ def _(world: World, variant: str) -> None:
         case ["for", "the", "group", name]:
             found = review(world, obj)
             found["request"]["resource"]["group"] = name.strip('"')
+            send(world, orjson.dumps(found))
+        case ["as", "converted", "from", version]:
+            found = review(world, obj)
+            for part in ("Kind", "Resource"):
+                found["request"][f"request{part}"] = {**found["request"][part.lower()], "version": version.strip('"')}
             send(world, orjson.dumps(found))
         case ["as", "a", "deletion"]:
             found = review(world, obj)

@@ -104,17 +104,24 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
 
   @NV-177b
   Scenario: GPUs that were passed through are in persistence mode again after Unprepare
-    Given node "n1" has an IOMMU with the VFIO interface
+    Given the GPUs of "n1" are those of "h100-16"
+    And node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "vm" allocated the devices "gpu-vfio-1, gpu-vfio-3" on "n1"
-    When claim "vm" is prepared on "n1"
+    # Its address is that of GPU 1 in another PCI domain.
+    And a ResourceClaim "late" allocated the devices "gpu-vfio-9" on "n1"
+    When claims "vm, late" are prepared on "n1" in one call
     Then GPU 1 of "n1" is bound to vfio-pci
     And GPU 3 of "n1" is bound to vfio-pci
+    And GPU 9 of "n1" is bound to vfio-pci
     When claim "vm" is unprepared on "n1"
     Then GPU 1 of "n1" is bound to nvidia
     And GPU 3 of "n1" is bound to nvidia
+    When claim "late" is unprepared on "n1"
+    Then GPU 9 of "n1" is bound to nvidia
     And GPU 1 of "n1" is in persistence mode
     And GPU 3 of "n1" is in persistence mode
+    And GPU 9 of "n1" is in persistence mode
 
   @NV-420
   Scenario: A GPU that was not in persistence mode is not in it after Unprepare
@@ -340,13 +347,17 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     And GPU 3 of "n1" has driver vfio-pci
     # A GPU without virtual functions has no such file.
     And GPU 4 of "n1" has sriov_numvfs none
+    And GPU 6 of "n1" has sriov_numvfs 2
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "virtual" allocated the devices "gpu-vfio-0" on "n1"
     And a ResourceClaim "foreign" allocated the devices "gpu-vfio-1" on "n1"
     And a ResourceClaim "busy" allocated the devices "gpu-vfio-2" on "n1"
     And a ResourceClaim "free" allocated the devices "gpu-vfio-3, gpu-vfio-4" on "n1"
-    When claims "virtual, foreign, free" are prepared on "n1" in one call
+    And a ResourceClaim "pair" allocated the devices "gpu-vfio-5, gpu-vfio-6" on "n1"
+    When claims "virtual, foreign, free, pair" are prepared on "n1" in one call
     Then claim "virtual" is refused on its own
+    And claim "pair" is refused on its own
+    And GPU 6 of "n1" is bound to nvidia
     And claim "foreign" is refused, naming "nouveau"
     And claim "free" is prepared
     And GPU 3 of "n1" is bound to vfio-pci

@@ -18,6 +18,18 @@ Feature: Reviews that clients of an API server cannot cause
       | a template in v1beta2 | template-v1beta2 |
       | a template in v1beta1 | template-v1beta1 |
 
+  @NV-133
+  Scenario Outline: <what> of another version of the API is validated in the version to which it was converted
+    Given the manifest "webhook/<manifest>"
+    And it is configured with GpuConfig {}
+    When a review of it is sent to the webhook as converted from "v1alpha3"
+    Then the webhook admits it
+
+    Examples:
+      | what       | manifest         |
+      | A claim    | claim-v1         |
+      | A template | template-v1beta1 |
+
   @NV-133d
   Scenario: An update to valid configuration is admitted
     Given the manifest "webhook/claim-v1"
