@@ -1164,6 +1164,22 @@ def _(patch: Patch) -> None:
     forget_allocations(patch)
 
 
+@mutant("extended-resources-of-all-containers", rule="DP-105")
+def _(patch: Patch) -> None:
+    """The claim of extended resources is shown for every container of the pod."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def of_claims(self: Any, pod: Any, container: Any) -> Any:
+            extended = pod["status"].get("extendedResourceClaimStatus") or {}
+            mappings = [{**one, "containerName": container["name"]} for one in extended.get("requestMappings") or ()]
+            status = {**pod["status"], "extendedResourceClaimStatus": {**extended, "requestMappings": mappings}}
+            return original(self, {**pod, "status": status} if extended else pod, container)
+
+        return of_claims
+
+    patch.wrap(f"{LISTER}._of_claims", make)
+
+
 @mutant("claims-stay-in-pod-resources", rule="DP-105")
 def _(patch: Patch) -> None:
     """A pod that has gone is shown for ever."""

@@ -169,9 +169,9 @@ def _(world: World) -> None:
 
 @when("a review of it is sent to the webhook {variant}")
 def _(world: World, variant: str) -> None:
-    """The same `without TLS`, `as a dry run`, `as a deletion`, `for the group "NAME"` or `as converted from "VERSION"` of
-    the request; `as an update` from no configuration, or `as an update of` a configuration (YAML); or `with a duplicate
-    FIELD` in the first configuration.
+    """The same `without TLS`, `as a dry run`, `as a deletion`, `for the group "NAME"` or `as converted from "VERSION"`
+    of the request; `as an update` from no configuration, or `as an update of` a configuration (YAML); or `with a
+    duplicate FIELD` in the first configuration.
     """
     obj = draft(world)
     match variant.split():

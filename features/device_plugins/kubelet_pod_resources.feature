@@ -112,6 +112,28 @@ Feature: The kubelet shows the devices of pods in the PodResources API
     And claim "a" is deallocated
     And the ResourceClaim "a" has "status.devices" null
 
+  @DP-105 @gate:DRAExtendedResource @since:1.36
+  Scenario: PodResources lists the claim of extended resources under the container that requested them
+    Given a scripted driver "sim" on "n1"
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
+    And a pod "train" with the reserved claims "b" and the containers:
+      | name | claims | resources       |
+      | none |        |                 |
+      | one  | b      | example.com/big |
+      | two  | b      |                 |
+    And claim "a" is reserved by hand for pods "train"
+    And pod "train" uses the claim "a" for extended resources:
+      | container | resource        | request |
+      | one       | example.com/big | gpu     |
+    When pod "train" is bound by hand to "n1"
+    Then pod "train" reaches phase Running
+    And PodResources of "n1" lists the containers:
+      | pod   | container | devices | claims                   |
+      | train | none      |         |                          |
+      | train | one       |         | a=dev-a-gpu, b=dev-b-gpu |
+      | train | two       |         | b=dev-b-gpu              |
+
   @DP-106
   Scenario: PodResources lists each device of a claim with its own CDI device
     Given a scripted driver "sim" on "n1"
