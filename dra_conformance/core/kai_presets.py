@@ -73,7 +73,7 @@ def kai(component: str, release: str) -> Preset:
         companions=beside,
         scheduler_name=SCHEDULER_NAME if schedules else "",
         pod_labels=(QUEUE_LABEL,) if schedules else (),
-        features=("evictions", "node-pools", "fair-share", "sub-groups") if schedules else (),
+        features=("evictions", "node-pools", "fair-share", "sub-groups", "pod-grouper", "volumes") if schedules else (),
     )
 
 

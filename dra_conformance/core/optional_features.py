@@ -75,6 +75,16 @@ FEATURES: dict[str, OptionalFeature] = {
         "The scheduler places the pods of a PodGroup with sub-groups of KAI as the minimum of each sub-group requires.",
         in_reference=False,
     ),
+    "volumes": OptionalFeature(
+        "scheduler",
+        "The scheduler of BindRequests places a pod only on nodes that can use its PersistentVolumes.",
+        in_reference=False,
+    ),
+    "pod-grouper": OptionalFeature(
+        "scheduler",
+        "The scheduler, or a program that runs beside it, creates PodGroups for pods that name none, as KAI's podgrouper does.",
+        in_reference=False,
+    ),
 }
 """Every optional feature by name. Rules name theirs as `feature`."""
 

@@ -30,8 +30,8 @@ from dra_conformance.steps.pods import (
     pod_object,
     scheduler_of,
 )
+from dra_conformance.steps.references import POD_GROUP_NAME
 
-_ANNOTATION = "pod-group-name"
 _SUB_GROUP = "kai.scheduler/subgroup-name"
 
 
@@ -69,7 +69,7 @@ def create_member(
     """Create a pod of a PodGroup, with a claim from a template unless its name is empty."""
     references = [by_template("gpu", template)] if template else []
     obj = pod_object(world, pod, references, scheduler=scheduler_of(world))
-    obj["metadata"].setdefault("annotations", {}).update({_ANNOTATION: world.name(group), **(annotations or {})})
+    obj["metadata"].setdefault("annotations", {}).update({POD_GROUP_NAME: world.name(group), **(annotations or {})})
     if labels:
         obj["metadata"].setdefault("labels", {}).update(labels)
     obj["spec"].update(spec or {})
@@ -154,6 +154,13 @@ def _(world: World, pod: str, group: str, template: str, docstring: str) -> None
 def _(world: World, group: str, queue: str, pods: int, minima: str) -> None:
     """Create a PodGroup with sub-groups and the minimum of each (YAML)."""
     parts = [{"name": name, "minMember": least} for name, least in manifests.parse_value(minima).items()]
+    create_group(world, group, pods, world.namespace, queue=world.name(queue), subGroups=parts)
+
+
+@given('a PodGroup "{group}" of Queue "{queue}" that needs {pods:d} pods, with sub-groups:')
+def _(world: World, group: str, queue: str, pods: int, docstring: str) -> None:
+    """Create a PodGroup with these sub-groups (a YAML list), which may name a parent."""
+    parts = manifests.parse_value(world.text(docstring))
     create_group(world, group, pods, world.namespace, queue=world.name(queue), subGroups=parts)
 
 

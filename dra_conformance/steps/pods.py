@@ -214,6 +214,18 @@ def _(world: World, pod: str) -> None:
     world.stays(f"pod {pod} of the other namespace is not bound", look, expected="not bound")
 
 
+@then('pod "{pod}" of the other namespace is bound')
+def _(world: World, pod: str) -> None:
+    """The pod outside the scenario's namespace comes to be bound to some node."""
+
+    def look() -> Seen[str]:
+        seen = world.observer.get(PODS, pod, other_namespace(world))
+        where = ((seen or {}).get("spec") or {}).get("nodeName")
+        return bool(where), where or ("not bound" if seen else "no such pod")
+
+    world.eventually(f"pod {pod} of the other namespace is bound", look, expected="a node")
+
+
 @given('a pod "{pod}" using template "{template}"')
 @when('a pod "{pod}" using template "{template}" is created')
 def _(world: World, pod: str, template: str) -> None:

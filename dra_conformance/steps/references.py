@@ -1,5 +1,7 @@
 """Objects as sentences name them: `ResourceClaim "mine"`, or by their pod: `BindRequest of pod "train"`.
 
+The PodGroup of a pod is the one of KAI that its annotation names.
+
 Cluster-scoped names are the scenario's own: `Node "n1"` is the node whose real name is `$(node:n1)`.
 """
 
@@ -11,6 +13,7 @@ from dataclasses import dataclass, field
 from dra_api.objects import (
     BIND_REQUESTS,
     DEVICE_TAINT_RULES,
+    POD_GROUPS,
     PODS,
     RESOURCE_CLAIMS,
     TAINT_RULE_VERSIONS,
@@ -24,6 +27,8 @@ from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.world import World
 from dra_conformance.steps.objects import resource_named
 
+POD_GROUP_NAME = "pod-group-name"
+"""The annotation with which a pod names its PodGroup of KAI."""
 _REFERENCE = re.compile(r'(\w+) (of pod )?"([^"]*)"')
 
 
@@ -72,6 +77,13 @@ def claims_made_for(world: World, pod: str) -> list[Obj]:
     return [claim for claim in claims_of(world, pod) if "deletionTimestamp" not in meta(claim)]
 
 
+def pod_group_of(world: World, pod: str) -> list[Obj]:
+    """Return the PodGroup of KAI that a pod names in its annotation; none if there is no such object."""
+    name = str((meta(world.seen(PODS, pod) or {}).get("annotations") or {}).get(POD_GROUP_NAME) or "")
+    seen = world.seen(POD_GROUPS, name) if name else None
+    return [seen] if seen else []
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A reference to one object of the API: by its name, or by the pod that it belongs to."""
@@ -88,6 +100,8 @@ class Reference:
         if self.by_pod:
             if self.resource == BIND_REQUESTS:
                 return requests_of(world, self.name)
+            if self.resource == POD_GROUPS:
+                return pod_group_of(world, self.name)
             return claims_of(world, self.name) if deleting else claims_made_for(world, self.name)
         if not world.observer.watches(self.resource):
             return self.stored()
@@ -119,8 +133,8 @@ def reference(world: World, text: str) -> Reference:
     if found is None:
         raise SpecificationError(f'{text!r} does not name an object such as: ResourceClaim "mine"')
     kind, by_pod, name = found.groups()
-    if by_pod and kind not in (BIND_REQUESTS.kind, RESOURCE_CLAIMS.kind):
-        raise SpecificationError(f"a pod has no {kind} of its own; it has a BindRequest and a ResourceClaim")
+    if by_pod and kind not in (BIND_REQUESTS.kind, POD_GROUPS.kind, RESOURCE_CLAIMS.kind):
+        raise SpecificationError(f"a pod has no {kind} of its own; it has a BindRequest, a PodGroup and a ResourceClaim")
     resource = taint_rules(world) if kind == DEVICE_TAINT_RULES.kind else resource_named(kind)
     name = world.text(name)
     if not by_pod:

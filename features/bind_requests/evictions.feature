@@ -61,6 +61,28 @@ Feature: A scheduler evicts pods for others and hands on their devices
     Then no pod of PodGroup "build" is evicted
     And no pod of PodGroup "serve" gets a BindRequest
 
+  @KAI-442
+  Scenario: A pod is helped by an eviction although an earlier one, which differs in its claims only, cannot be
+    Given node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a ResourceClaimTemplate "many" for 9 of "accelerator"
+    And a PriorityClass "low" with value 50
+    And a PriorityClass "high" with value 90
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And a PodGroup "batch" of Queue "team" with PriorityClass "low"
+    And a PodGroup "hopeless" of Queue "team" with PriorityClass "high"
+    And a PodGroup "urgent" of Queue "team" with PriorityClass "high"
+    And pods "batch" 1 to 1 of PodGroup "batch" using template "one"
+    Then pod "batch-1" is bound to "n1"
+    Given pods "hopeless" 1 to 1 of PodGroup "hopeless" using template "many"
+    Then no pod of PodGroup "batch" is evicted
+    Given pods "urgent" 1 to 1 of PodGroup "urgent" using template "one"
+    Then 1 pods of PodGroup "batch" are evicted
+    And pod "urgent-1" is bound to "n1"
+    And every bound pod has its devices
+
   @KAI-435
   Scenario: The device of an evicted pod is handed on when the pod is gone, not before
     Given node "n1" with 1 devices

@@ -308,3 +308,46 @@ Feature: Gangs get all of their BindRequests or none
     Then no pod of PodGroup "train" gets a BindRequest
     Given pods "leader" 1 to 1 of sub-group "leaders" of PodGroup "train" using template "one"
     Then 4 pods of PodGroup "train" get BindRequests, with a device each
+
+  @KAI-520 @needs:queues
+  Scenario: A PodGroup is placed only if each part of each of its sub-groups has its minimum
+    Given node "n1" with 4 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And a PodGroup "serve" of Queue "team" that needs 2 pods, with sub-groups:
+      """
+      - {name: decode}
+      - {name: leaders, parent: decode, minMember: 1}
+      - {name: workers, parent: decode, minMember: 2}
+      - {name: prefill, minMember: 1}
+      """
+    And pods "worker" 1 to 3 of sub-group "workers" of PodGroup "serve" using template "one"
+    And pods "prefill" 1 to 1 of sub-group "prefill" of PodGroup "serve" using template "one"
+    Then no pod of PodGroup "serve" gets a BindRequest
+    Given pods "leader" 1 to 1 of sub-group "leaders" of PodGroup "serve" using template "one"
+    Then 4 pods of PodGroup "serve" get BindRequests, with a device each
+    And pod "leader-1" gets exactly one BindRequest
+    And pod "prefill-1" gets exactly one BindRequest
+
+  @KAI-520 @needs:queues
+  Scenario: Nothing of a PodGroup is placed while one of its sub-groups has no room for a part
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And a PodGroup "serve" of Queue "team" that needs 2 pods, with sub-groups:
+      """
+      - {name: decode}
+      - {name: leaders, parent: decode, minMember: 1}
+      - {name: workers, parent: decode, minMember: 2}
+      - {name: prefill, minMember: 1}
+      """
+    And pods "worker" 1 to 2 of sub-group "workers" of PodGroup "serve" using template "one"
+    And pods "leader" 1 to 1 of sub-group "leaders" of PodGroup "serve" using template "one"
+    And pods "prefill" 1 to 1 of sub-group "prefill" of PodGroup "serve" using template "one"
+    Then no pod of PodGroup "serve" gets a BindRequest
+    Given node "n2" with 1 devices
+    Then 4 pods of PodGroup "serve" get BindRequests, with a device each

@@ -106,3 +106,21 @@ Feature: Each scheduler serves the nodes, queues and PodGroups of its own node p
     And 1 pods of PodGroup "ours" get BindRequests
     And the BindRequest "known" still exists
     And the BindRequest "unknown" still exists
+
+  @KAI-473
+  Scenario: A PodGroup that is tried once in a pool is marked, and waits for another pool
+    Given a ResourceClaimTemplate "three" for 3 of "accelerator"
+    And a PodGroup "once" of Queue "team"
+    And a PodGroup "always" of Queue "team"
+    And "spec.schedulingBackoff" of the PodGroup "$(group:once)" is set to 1
+    And "spec.schedulingBackoff" of the PodGroup "$(group:always)" is set to -1
+    And pods "once" 1 to 1 of PodGroup "once" using template "three"
+    And pods "always" 1 to 1 of PodGroup "always" using template "three"
+    And pods "ours" 1 to 1 of PodGroup "ours" using template "three"
+    Then the PodGroup "$(group:once)" has "status.schedulingConditions[type=UnschedulableOnNodePool][0].nodePool" default
+    And no pod of PodGroup "always" gets a BindRequest
+    And no pod of PodGroup "ours" gets a BindRequest
+    Given node "n2" with 9 devices
+    Then 1 pods of PodGroup "always" get BindRequests
+    And 1 pods of PodGroup "ours" get BindRequests
+    And no pod of PodGroup "once" gets a BindRequest

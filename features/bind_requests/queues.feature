@@ -227,3 +227,38 @@ Feature: The pods of a queue take no more than its limits
       | of priority 150 | of priority 200 | omega  | alpha |
       | with {}         | of priority 99  | alpha  | omega |
       | of priority 99  | with {}         | omega  | alpha |
+
+  @KAI-510 @needs:restartable-scheduler
+  Scenario Outline: Two queues share the GPUs by their weights (<alpha> to <omega>)
+    Given the scheduler is stopped
+    And node "n1" has {nvidia.com/gpu: 4} of a device plugin
+    And a Queue "alpha" below "department" with {gpu: {overQuotaWeight: <first>}}
+    And a Queue "omega" below "department" with {gpu: {overQuotaWeight: <second>}}
+    And a PodGroup "alpha" of Queue "alpha"
+    And a PodGroup "omega" of Queue "omega"
+    And pods "alpha" 1 to 4 of PodGroup "alpha" using template "one" and requesting {nvidia.com/gpu: 1}
+    And pods "omega" 1 to 4 of PodGroup "omega" using template "one" and requesting {nvidia.com/gpu: 1}
+    When the scheduler is started
+    Then <alpha> pods of PodGroup "alpha" get BindRequests, with a device each
+    And <omega> pods of PodGroup "omega" get BindRequests, with a device each
+
+    Examples:
+      | first | second | alpha | omega |
+      | 1     | 1      | 2     | 2     |
+      | 3     | 1      | 3     | 1     |
+      | 1     | 3      | 1     | 3     |
+
+  @KAI-510 @needs:restartable-scheduler
+  Scenario: A queue gets its quota first, and then its part of what is left
+    Given the scheduler is stopped
+    And node "n1" has {nvidia.com/gpu: 4} of a device plugin
+    And the quota of Queue "department" is {gpu: 4}
+    And a Queue "alpha" below "department" with {gpu: {overQuotaWeight: 1}}
+    And a Queue "omega" below "department" with {gpu: {quota: 2, overQuotaWeight: 1}}
+    And a PodGroup "alpha" of Queue "alpha"
+    And a PodGroup "omega" of Queue "omega"
+    And pods "alpha" 1 to 4 of PodGroup "alpha" using template "one" and requesting {nvidia.com/gpu: 1}
+    And pods "omega" 1 to 4 of PodGroup "omega" using template "one" and requesting {nvidia.com/gpu: 1}
+    When the scheduler is started
+    Then 1 pods of PodGroup "alpha" get BindRequests, with a device each
+    And 3 pods of PodGroup "omega" get BindRequests, with a device each

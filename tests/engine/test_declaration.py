@@ -22,7 +22,7 @@ def options(**declaration: list[str]) -> RunOptions:
     return from_mapping({"declaration": declaration}, where="test")
 
 
-OF_KAI_ONLY = {"evictions", "node-pools", "fair-share", "sub-groups"}
+OF_KAI_ONLY = {"evictions", "node-pools", "fair-share", "sub-groups", "pod-grouper", "volumes"}
 DRIVER_FEATURES = {name for name, feature in FEATURES.items() if feature.component == "driver"}
 
 
