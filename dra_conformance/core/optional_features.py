@@ -82,7 +82,7 @@ FEATURES: dict[str, OptionalFeature] = {
     ),
     "pod-grouper": OptionalFeature(
         "scheduler",
-        "The scheduler, or a program that runs beside it, creates PodGroups for pods that name none, as KAI's podgrouper does.",
+        "The scheduler, or a program beside it, creates PodGroups for pods that name none, as KAI's podgrouper does.",
         in_reference=False,
     ),
 }

@@ -134,7 +134,7 @@ def reference(world: World, text: str) -> Reference:
         raise SpecificationError(f'{text!r} does not name an object such as: ResourceClaim "mine"')
     kind, by_pod, name = found.groups()
     if by_pod and kind not in (BIND_REQUESTS.kind, POD_GROUPS.kind, RESOURCE_CLAIMS.kind):
-        raise SpecificationError(f"a pod has no {kind} of its own; it has a BindRequest, a PodGroup and a ResourceClaim")
+        raise SpecificationError(f"a pod has a BindRequest, a PodGroup and a ResourceClaim, but no {kind} of its own")
     resource = taint_rules(world) if kind == DEVICE_TAINT_RULES.kind else resource_named(kind)
     name = world.text(name)
     if not by_pod:
