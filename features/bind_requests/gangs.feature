@@ -311,6 +311,29 @@ Feature: Gangs get all of their BindRequests or none
 
   @KAI-520 @needs:queues
   Scenario: A PodGroup is placed only if each part of each of its sub-groups has its minimum
+    Given node "n1" with 5 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And a PodGroup "serve" of Queue "team" that needs 2 pods, with sub-groups:
+      """
+      - {name: decode}
+      - {name: decode-leaders, parent: decode, minMember: 1}
+      - {name: decode-workers, parent: decode, minMember: 2}
+      - {name: prefill}
+      - {name: prefill-leaders, parent: prefill, minMember: 1}
+      - {name: prefill-workers, parent: prefill, minMember: 1}
+      """
+    And pods "decode-worker" 1 to 2 of sub-group "decode-workers" of PodGroup "serve" using template "one"
+    And pods "prefill-leader" 1 to 1 of sub-group "prefill-leaders" of PodGroup "serve" using template "one"
+    And pods "prefill-worker" 1 to 1 of sub-group "prefill-workers" of PodGroup "serve" using template "one"
+    Then no pod of PodGroup "serve" gets a BindRequest
+    Given pods "decode-leader" 1 to 1 of sub-group "decode-leaders" of PodGroup "serve" using template "one"
+    Then 5 pods of PodGroup "serve" get BindRequests, with a device each
+
+  @KAI-520 @needs:queues
+  Scenario: Nothing of a PodGroup is placed while a part of one of its sub-groups has no room
     Given node "n1" with 4 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaimTemplate "one" for 1 of "accelerator"
@@ -319,21 +342,23 @@ Feature: Gangs get all of their BindRequests or none
     And a PodGroup "serve" of Queue "team" that needs 2 pods, with sub-groups:
       """
       - {name: decode}
-      - {name: leaders, parent: decode, minMember: 1}
-      - {name: workers, parent: decode, minMember: 2}
-      - {name: prefill, minMember: 1}
+      - {name: decode-leaders, parent: decode, minMember: 1}
+      - {name: decode-workers, parent: decode, minMember: 2}
+      - {name: prefill}
+      - {name: prefill-leaders, parent: prefill, minMember: 1}
+      - {name: prefill-workers, parent: prefill, minMember: 1}
       """
-    And pods "worker" 1 to 3 of sub-group "workers" of PodGroup "serve" using template "one"
-    And pods "prefill" 1 to 1 of sub-group "prefill" of PodGroup "serve" using template "one"
+    And pods "decode-worker" 1 to 2 of sub-group "decode-workers" of PodGroup "serve" using template "one"
+    And pods "decode-leader" 1 to 1 of sub-group "decode-leaders" of PodGroup "serve" using template "one"
+    And pods "prefill-leader" 1 to 1 of sub-group "prefill-leaders" of PodGroup "serve" using template "one"
+    And pods "prefill-worker" 1 to 1 of sub-group "prefill-workers" of PodGroup "serve" using template "one"
     Then no pod of PodGroup "serve" gets a BindRequest
-    Given pods "leader" 1 to 1 of sub-group "leaders" of PodGroup "serve" using template "one"
-    Then 4 pods of PodGroup "serve" get BindRequests, with a device each
-    And pod "leader-1" gets exactly one BindRequest
-    And pod "prefill-1" gets exactly one BindRequest
+    Given node "n2" with 1 devices
+    Then 5 pods of PodGroup "serve" get BindRequests, with a device each
 
-  @KAI-520 @needs:queues
-  Scenario: Nothing of a PodGroup is placed while one of its sub-groups has no room for a part
-    Given node "n1" with 3 devices
+  @KAI-521 @needs:queues
+  Scenario: A sub-group with pods beside one with sub-groups of its own counts as well
+    Given node "n1" with 4 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaimTemplate "one" for 1 of "accelerator"
     And a top Queue "department" with {}
@@ -347,7 +372,6 @@ Feature: Gangs get all of their BindRequests or none
       """
     And pods "worker" 1 to 2 of sub-group "workers" of PodGroup "serve" using template "one"
     And pods "leader" 1 to 1 of sub-group "leaders" of PodGroup "serve" using template "one"
-    And pods "prefill" 1 to 1 of sub-group "prefill" of PodGroup "serve" using template "one"
     Then no pod of PodGroup "serve" gets a BindRequest
-    Given node "n2" with 1 devices
+    Given pods "prefill" 1 to 1 of sub-group "prefill" of PodGroup "serve" using template "one"
     Then 4 pods of PodGroup "serve" get BindRequests, with a device each
