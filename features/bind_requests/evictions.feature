@@ -301,3 +301,47 @@ Feature: A scheduler evicts pods for others and hands on their devices
     Given pods "urgent" 1 to 1 of PodGroup "urgent" using template "one"
     Then no pod of PodGroup "batch" is evicted
     And no pod of PodGroup "urgent" gets a BindRequest
+
+  @KAI-440
+  Scenario: The minimum runtime of a queue holds for the queues below it
+    Given node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a PriorityClass "low" with value 50
+    And a PriorityClass "high" with value 90
+    And a top Queue "department" with {}
+    And a Queue "team" below "department" with {}
+    And "preemptMinRuntime" of Queue "department" is 1h
+    And a PodGroup "batch" of Queue "team" with PriorityClass "low"
+    And a PodGroup "urgent" of Queue "team" with PriorityClass "high"
+    And pods "batch" 1 to 1 of PodGroup "batch" using template "one"
+    Then pod "batch-1" is bound to "n1"
+    Given pods "urgent" 1 to 1 of PodGroup "urgent" using template "one"
+    Then no pod of PodGroup "batch" is evicted
+    And no pod of PodGroup "urgent" gets a BindRequest
+
+  @KAI-522
+  Scenario Outline: <evicted> pods are evicted for another queue if the <field> of queue <queue> is an hour
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a top Queue "department" with {cpu: {quota: -1}}
+    And a Queue "rich" below "department" with {}
+    And a Queue "poor" below "department" with {cpu: {quota: 30000}}
+    And "<field>" of Queue "<queue>" is 1h
+    And a PodGroup "first" of Queue "rich"
+    And a PodGroup "second" of Queue "rich"
+    And a PodGroup "poor" of Queue "poor"
+    And pods "first" 1 to 1 of PodGroup "first" using template "one" and requesting {cpu: 30}
+    And pods "second" 1 to 1 of PodGroup "second" using template "one" and requesting {cpu: 30}
+    Then pod "first-1" is bound to "n1"
+    And pod "second-1" is bound to "n1"
+    Given pods "poor" 1 to 1 of PodGroup "poor" using template "one" and requesting {cpu: 30}
+    Then <evicted> pods of the PodGroups "first, second" are evicted
+    And <placed> pods of PodGroup "poor" get BindRequests
+
+    Examples:
+      | field             | queue | evicted | placed |
+      | reclaimMinRuntime | rich  | 0       | 0      |
+      | reclaimMinRuntime | poor  | 1       | 1      |
+      | preemptMinRuntime | rich  | 1       | 1      |
