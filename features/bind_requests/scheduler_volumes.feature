@@ -56,13 +56,14 @@ Feature: The scheduler looks at the volumes of a pod
     And the BindRequest of pod "train" has "spec.selectedNode" $(node:n2)
 
   @KAI-512
-  Scenario: A pod waits if its devices and its volume are on different nodes
-    Given claim "claim" holds the devices "dev-0" of "n1"
-    And a PersistentVolume "second" of StorageClass "local" on node "n2"
+  Scenario: A pod waits if only a node without devices can use its volume
+    Given node "n3"
+    And a ResourceClaim "other" for 1 of "accelerator"
+    And a PersistentVolume "third" of StorageClass "local" on node "n3"
     And a PersistentVolumeClaim "data" of StorageClass "local"
-    And PersistentVolumeClaim "data" is bound to PersistentVolume "second"
+    And PersistentVolumeClaim "data" is bound to PersistentVolume "third"
     And a pod "train" using claim "claim" and PersistentVolumeClaims "data"
-    And a pod "plain" using claim "claim"
+    And a pod "plain" using claim "other"
     Then pod "plain" gets exactly one BindRequest
     And pod "train" gets no BindRequest
 
