@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from dra_api.objects import Obj, key_of
@@ -93,6 +94,20 @@ def _(patch: Patch) -> None:
         def with_parents(self: Any, queue: str) -> list[str] | str:
             found = original(self, queue)
             return found if isinstance(found, str) else found[:1]
+
+        return with_parents
+
+    patch.wrap(f"{_QUEUES}._with_parents", wrapped)
+
+
+@mutant("queue-limit-two-levels-above-is-ignored", rule="KAI-303")
+def _(patch: Patch) -> None:
+    """The queue of the PodGroup and the one above it count."""
+
+    def wrapped(original: Any) -> Any:
+        def with_parents(self: Any, queue: str) -> list[str] | str:
+            found = original(self, queue)
+            return found if isinstance(found, str) else found[:2]
 
         return with_parents
 
@@ -245,6 +260,16 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Devices of claims do not count."""
     patch.replace(f"{_QUEUES}._devices", lambda self, pod: iter(()))
+
+
+@mutant("queue-counts-the-first-claim", rule="KAI-059")
+def _(patch: Patch) -> None:
+    """Devices of one claim of a pod count."""
+
+    def wrapped(original: Any) -> Any:
+        return lambda self, pod: islice(original(self, pod), 1)
+
+    patch.wrap(f"{_QUEUES}._devices", wrapped)
 
 
 @mutant("queue-counts-all-classes", rule="KAI-059")

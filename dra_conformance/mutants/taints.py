@@ -319,6 +319,20 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.scheduler.allocator.taint_rules:apply", lambda piece, rules: piece)
 
 
+@mutant("scheduler-keeps-one-taint-of-several-rules", rule="DRA-226b", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """Of several rules that select a device, the first one adds its taint."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def with_taints(device: Any, rules: Any) -> Any:
+            found = original(device, rules)
+            return replace(found, taints=found.taints[: len(device.taints) + 1])
+
+        return with_taints
+
+    patch.wrap("reference_impl.scheduler.allocator.taint_rules:with_taints", make)
+
+
 @mutant("absent-selector-taints-all", rule="DRA-226d", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """The scheduler reads an absent selector as an empty one."""

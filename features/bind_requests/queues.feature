@@ -73,6 +73,20 @@ Feature: The pods of a queue take no more than its limits
     Given pods "right" 1 to 2 of PodGroup "right" using template "one" and requesting {cpu: 1}
     Then 1 pods of PodGroup "right" get BindRequests, with a device each
 
+  @KAI-303
+  Scenario: The limit of a queue holds for the queues two levels below it
+    Given a top Queue "limited" with {cpu: {limit: 3000}}
+    And a Queue "left" below "limited" with {}
+    And a Queue "right" below "limited" with {}
+    And a Queue "left-team" below "left" with {}
+    And a Queue "right-team" below "right" with {}
+    And a PodGroup "left" of Queue "left-team"
+    And a PodGroup "right" of Queue "right-team"
+    And pods "left" 1 to 2 of PodGroup "left" using template "one" and requesting {cpu: 1}
+    Then 2 pods of PodGroup "left" get BindRequests, with a device each
+    Given pods "right" 1 to 2 of PodGroup "right" using template "one" and requesting {cpu: 1}
+    Then 1 pods of PodGroup "right" get BindRequests, with a device each
+
   @KAI-304
   Scenario: A limit of 0 lets no pod in that requests the resource, and -1 lets all in
     Given a Queue "closed" below "department" with {memory: {limit: 0}}
@@ -197,6 +211,21 @@ Feature: The pods of a queue take no more than its limits
     And no pod of PodGroup "gpus" gets a BindRequest
     When "gpu" of Queue "limited" is changed to {limit: 2}
     Then 1 pods of PodGroup "gpus" get BindRequests
+
+  @KAI-059
+  Scenario: The devices of all claims of a pod count in the queue
+    Given a DeviceClass "gpu" for those devices
+    And a ResourceClaimTemplate "gpu" for 1 of "gpu"
+    And a Queue "limited" below "department" with {gpu: {limit: 1}}
+    And a PodGroup "pair" of Queue "limited"
+    And a PodGroup "single" of Queue "limited"
+    And a pod "pair-1" of PodGroup "pair" using template "gpu" with:
+      """
+      resourceClaims: [{name: gpu, resourceClaimTemplateName: gpu}, {name: more, resourceClaimTemplateName: gpu}]
+      """
+    Then no pod of PodGroup "pair" gets a BindRequest
+    Given pods "single" 1 to 1 of PodGroup "single" using template "gpu"
+    Then 1 pods of PodGroup "single" get BindRequests
 
   @KAI-060
   Scenario: Devices of pods that cannot be preempted count in the quota of their queue

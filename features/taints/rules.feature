@@ -434,6 +434,39 @@ Feature: DeviceTaintRules
     Then claim "work" is allocated the devices "dev-2"
 
   @DRA-226b @component:claim-controller @component:scheduler @component:binder
+  Scenario: A device that two rules taint is allocated to a request that tolerates both taints, and to no other
+    Given node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), tolerations: [{key: upkeep, operator: Exists}]}}]
+      """
+    And a ResourceClaim "second" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), tolerations: [{key: repair, operator: Exists}]}}]
+      """
+    And a ResourceClaim "both" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), tolerations: [{key: repair, operator: Exists}, {key: upkeep, operator: Exists}]}}]
+      """
+    When a DeviceTaintRule "a-pool" is created with:
+      """
+      deviceSelector: {driver: $(sim), pool: $(node:n1)}
+      taint: {key: upkeep, effect: NoSchedule}
+      """
+    And a DeviceTaintRule "b-device" is created with:
+      """
+      deviceSelector: {driver: $(sim), device: dev-0}
+      taint: {key: repair, effect: NoSchedule}
+      """
+    And a pod "one" using claim "first" is created
+    And a pod "two" using claim "second" is created
+    Then pod "one" stays unbound
+    And pod "two" stays unbound
+    When a pod "three" using claim "both" is created
+    Then pod "three" is bound to "n1"
+
+  @DRA-226b @component:claim-controller @component:scheduler @component:binder
   Scenario: A device is allocated again when the rules that taint it are deleted or changed
     Given node "n1" with 2 devices
     And node "n2" with 1 devices
