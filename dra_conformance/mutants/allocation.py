@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from dra_api.objects import PODS
+from dra_api.objects import PODS, key_of
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.scheduler.allocator.model import MissingClass
 
@@ -82,6 +82,23 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A class that is created after its pod is ignored."""
     _deaf(patch, "on_class", "ADDED")
+
+
+@mutant("condition-is-remembered-by-name", rule="DRA-124")
+def _(patch: Patch) -> None:
+    """A pod gets no condition if a former pod of its name had the same one."""
+    reported: set[tuple[tuple[str, str], str]] = set()
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def report(self: Any, pod: Any, reason: str, message: str) -> None:
+            known = (key_of(pod), message)
+            if known not in reported:
+                reported.add(known)
+                original(self, pod, reason, message)
+
+        return report
+
+    patch.wrap("reference_impl.scheduler.binding_queue:BindingQueue.report", make)
 
 
 @mutant("condition-without-missing-class", rule="DRA-124")

@@ -163,6 +163,22 @@ def _(patch: Patch) -> None:
     _more_members(patch, lambda group, other: other[0] == group[0])
 
 
+@mutant("gang-keeps-pods-that-name-another-group", rule="KAI-360")
+def _(patch: Patch) -> None:
+    """A pod that comes to name another PodGroup counts for the former one as well."""
+
+    def wrapped(original: Any) -> Any:
+        def on_pod(self: Any, change: Any) -> None:
+            former = self._group_of.get(key_of(change.object))
+            original(self, change)
+            if former is not None and change.type != "DELETED":
+                self._members.setdefault(former, set()).add(key_of(change.object))
+
+        return on_pod
+
+    patch.wrap(f"{_GANGS}.on_pod", wrapped)
+
+
 def _more_members(patch: Patch, also: Any) -> None:
     def wrapped(original: Any) -> Any:
         def members(self: Any, group: Any) -> list[Obj]:

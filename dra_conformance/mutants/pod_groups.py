@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dra_api.client import ApiError
-from dra_api.objects import SCHEDULING_POD_GROUPS, Obj, name_of, namespace_of, uid_of
+from dra_api.objects import SCHEDULING_POD_GROUPS, Obj, key_of, name_of, namespace_of, uid_of
 from dra_api.transport import TransportError
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.api_patches import forget
@@ -519,6 +519,22 @@ def _(patch: Patch) -> None:
         "reference_impl.scheduler.publish:consumer_of",
         lambda user: {"resource": "pods", "name": name_of(user), "uid": uid_of(user)},
     )
+
+
+@mutant("scheduler-reserves-for-a-group-of-any-namespace", rule="DRA-552", **ON)
+def _(patch: Patch) -> None:
+    """The group of a pod is the last one of its name, whatever its namespace."""
+
+    def wrapped(original: Any) -> Any:
+        def on_group(self: Any, change: Any) -> None:
+            original(self, change)
+            key = key_of(change.object)
+            for other in [other for other in self._groups if other[1] == key[1] and key in self._groups]:
+                self._groups[other] = self._groups[key]
+
+        return on_group
+
+    patch.wrap(f"{_WORKLOAD}.on_group", wrapped)
 
 
 @mutant("scheduler-reserves-everything-for-the-group", rule="DRA-552b", **ON)

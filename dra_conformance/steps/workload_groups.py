@@ -38,6 +38,7 @@ from dra_conformance.steps.pods import (
     by_name,
     by_template,
     condition,
+    create_other_namespace,
     create_pod,
     event_text,
     events_about,
@@ -65,15 +66,18 @@ def _entries(sources: str, names: str, *, by_name: bool) -> list[Obj]:
     ]
 
 
-def create_group(world: World, group: str, entries: list[Obj], *, policy: Obj | None = None) -> Obj:
-    """Create a PodGroup with these entries, by default of the policy basic, and return it."""
-    obj = {
+def _group_object(group: str, namespace: str, entries: list[Obj], policy: Obj | None = None) -> Obj:
+    return {
         "apiVersion": SCHEDULING_POD_GROUPS.api_version,
         "kind": SCHEDULING_POD_GROUPS.kind,
-        "metadata": {"name": group, "namespace": world.namespace},
+        "metadata": {"name": group, "namespace": namespace},
         "spec": {"schedulingPolicy": policy or {"basic": {}}, "resourceClaims": entries},
     }
-    made = world.create(obj)
+
+
+def create_group(world: World, group: str, entries: list[Obj], *, policy: Obj | None = None) -> Obj:
+    """Create a PodGroup with these entries, by default of the policy basic, and return it."""
+    made = world.create(_group_object(group, world.namespace, entries, policy))
     world.state(Groups).created[group] = made
     return made
 
@@ -146,6 +150,12 @@ def _(world: World, group: str, claims: str) -> None:
 def _(world: World, group: str, claims: str, names: str) -> None:
     """Create a PodGroup of scheduling.k8s.io whose entries of these names are claims that exist."""
     create_group(world, group, _entries(claims, names, by_name=True))
+
+
+@given('a workload PodGroup "{group}" using claim "{claims}" as "{names}" in another namespace')
+def _(world: World, group: str, claims: str, names: str) -> None:
+    """Create a PodGroup of this name outside the scenario's namespace; no later step concerns it."""
+    world.create(_group_object(group, create_other_namespace(world), _entries(claims, names, by_name=True)))
 
 
 @given('a workload PodGroup "{group}" of at least {count:d} pods using claim "{claims}" as "{names}"')

@@ -87,6 +87,16 @@ Feature: Objects that change
     When a DeviceClass "accelerator" selecting 'device.driver == "$(sim)"' is created
     Then pod "one" is bound to "n1"
 
+  @DRA-124
+  Scenario: A pod that is created again under its name has a condition of its own
+    Given node "n1" with 1 devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a pod "train" using claim "mine"
+    Then the message of condition PodScheduled of the Pod "train" contains "$(class:accelerator)"
+    When pod "train" is force-deleted
+    And a pod "train" using claim "mine" is created
+    Then the message of condition PodScheduled of the Pod "train" contains "$(class:accelerator)"
+
   @DRA-127b
   Scenario: A device for all nodes is not allocated after its slice was deleted
     Given node "n1"

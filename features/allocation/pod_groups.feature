@@ -28,6 +28,18 @@ Feature: Claims that the pods of a PodGroup share
     And claim "shared" stays reserved for exactly workload PodGroup "train"
     And claim "mine" stays reserved for exactly workload PodGroup "named"
 
+  @DRA-552 @gate:DRAWorkloadResourceClaims
+  Scenario: A claim is reserved for the PodGroup of its own namespace
+    Given the scheduler binds pods itself
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a workload PodGroup "train" using claim "mine" as "gpu"
+    And a workload PodGroup "train" using claim "mine" as "gpu" in another namespace
+    When a pod "a" of workload PodGroup "train" using claim "mine" as "gpu" is created
+    Then pod "a" is bound to "n1"
+    And claim "mine" stays reserved for exactly workload PodGroup "train"
+
   @DRA-552b @gate:DRAWorkloadResourceClaims
   Scenario: A claim that only the pod has is reserved for the pod
     Given the scheduler binds pods itself

@@ -148,6 +148,24 @@ Feature: Gangs get all of their BindRequests or none
     Then 3 pods of PodGroup "train" get BindRequests, with a device each
 
   @KAI-360
+  Scenario: A pod that comes to name another PodGroup counts for that one only
+    Given node "n1" with 5 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a PodGroup "train" that needs 3 pods
+    And a PodGroup "serve" that needs 2 pods
+    And pods "train" 1 to 2 of PodGroup "train" using template "one"
+    Then no pod of PodGroup "train" gets a BindRequest
+    When "metadata.annotations.pod-group-name" of the Pod "train-1" is set to $(group:serve)
+    And a pod "more" of PodGroup "train" using template "one" is created
+    Then no pod of PodGroup "train" gets a BindRequest
+    Given pods "serve" 1 to 1 of PodGroup "serve" using template "one"
+    Then pod "serve-1" gets exactly one BindRequest
+    And pod "train-1" gets exactly one BindRequest
+    And pod "train-2" gets no BindRequest
+    And pod "more" gets no BindRequest
+
+  @KAI-360
   Scenario: A pod that is being deleted does not count for its gang
     Given node "n1" with 6 devices
     And a DeviceClass "accelerator" for those devices
