@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dra_api.objects import name_of, uid_of
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.scheduler import node_allocatable
+from reference_impl.scheduler.pod_claims import claim_names
 
 _SCHEDULER = "reference_impl.scheduler"
 _NODE = f"{_SCHEDULER}.node_allocatable"
@@ -156,6 +158,32 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A claim with a mapped device is used by several pods."""
     patch.replace(f"{_NODE}:is_mapped", lambda allocation, device_of: False)
+
+
+@mutant("mapped-claims-of-one-name-in-any-namespace", rule="DRA-721", **_ON)
+def _(patch: Patch) -> None:
+    """A claim with a mapped device is refused to its pod while a pod of any namespace uses a claim of that name."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def others_use(self: Any, claim: Any, pod: Any) -> bool:
+            used = (other for other in self.placed_pods() if uid_of(other) != uid_of(pod))
+            return original(self, claim, pod) or any(name_of(claim) in claim_names(other) for other in used)
+
+        return others_use
+
+    patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView.others_use", make)
+
+
+@mutant("node-resources-of-one-name-of-a-claim", rule="DRA-722", **_ON)
+def _(patch: Patch) -> None:
+    """Of the names that a pod has for a claim, one counts."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda pod, claims, device_of: original(
+            pod, [used._replace(references=used.references[:1]) for used in claims], device_of
+        )
+
+    patch.wrap(_STATUSES, make)
 
 
 @mutant("claims-with-overhead-are-not-shared", rule="DRA-533", **_ON)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dra_api.objects import RESOURCE_CLAIMS, Obj
+from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj
 from dra_conformance.core.invented_names import invented
 from dra_conformance.core.values import read_value
 from dra_conformance.engine.vocabulary import given, when, words
-from dra_conformance.engine.world import World
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claim_users import without_users
-from dra_conformance.steps.claims import allocation_on, claim_object, pod_consumer, simulated_results
+from dra_conformance.steps.claims import allocation_on, claim_object, claim_spec, pod_consumer, simulated_results
+from dra_conformance.steps.pods import by_name, create_other_namespace, create_pod, pod_object, scheduler_of
 from dra_conformance.steps.references import claim_name
 
 DELETE_PROTECTION = "resource.kubernetes.io/delete-protection"
@@ -100,6 +101,26 @@ def _(world: World, claim: str, devices: str, node: str) -> None:
 def _(world: World, claim: str, devices: str, node: str, pods: str) -> None:
     """Allocate devices of the simulated driver to the first request of a claim, and reserve the claim for pods."""
     hold(world, claim, devices, node, [pod_consumer(world, pod) for pod in words(pods)])
+    world.settle()
+
+
+@given('a pod "{pod}" that uses a ResourceClaim "{claim}" for {count:d} of "{name}" is bound in another namespace')
+def _(world: World, pod: str, claim: str, count: int, name: str) -> None:
+    """Create a claim and its pod outside the scenario's namespace, and wait until the scheduler has bound the pod."""
+    other = create_other_namespace(world)
+    made = claim_object(world, claim, claim_spec(world.name(name), count))
+    made["metadata"]["namespace"] = other
+    world.create(made)
+    obj = pod_object(world, pod, [by_name(claim)], scheduler=scheduler_of(world))
+    obj["metadata"]["namespace"] = other
+    create_pod(world, obj)
+    world.cleanup.callback(world.client.delete, PODS, pod, other, grace_period_seconds=0)
+
+    def look() -> Seen[str]:
+        node = ((world.observer.get(PODS, pod, other) or {}).get("spec") or {}).get("nodeName")
+        return bool(node), node or "not bound"
+
+    world.require(f"pod {pod} of the other namespace is bound", look)
     world.settle()
 
 

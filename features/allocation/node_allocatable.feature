@@ -282,6 +282,38 @@ Feature: Devices that use resources of their node
       | whose        | one | two | containers | too much | rest |
       | no container |     |     | []         | 51001m   | 51   |
 
+  @DRA-722
+  Scenario: A claim that a pod names twice is charged for the containers that use either name
+    Given the scheduler binds pods itself
+    And node "n1"
+    And node "n1" declares the features "DRANodeAllocatableResources"
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, nodeAllocatableResources: {cpu: {overhead: {perPod: "4", perContainer: "5"}}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "first" using claim "claim"
+    Then pod "first" is bound to "n1"
+    When a pod "twice" using claim "claim" is created with:
+      """
+      resourceClaims: [{name: claim, resourceClaimName: claim}, {name: again, resourceClaimName: claim}]
+      containers:
+        - {name: one, image: "registry.k8s.io/pause:3.10", resources: {claims: [{name: claim}]}}
+        - {name: two, image: "registry.k8s.io/pause:3.10", resources: {claims: [{name: again}]}}
+      """
+    Then pod "twice" is bound to "n1"
+    And the status of pod "twice" has the node resources of its claims:
+      """
+      [{resourceClaimName: claim, containers: [one, two], overhead: [{name: cpu, perPod: "4", perContainer: "5"}]}]
+      """
+    When a pod "too-much" that requests 41001m of cpu is created
+    Then pod "too-much" stays unbound
+    When a pod "rest" that requests 41 of cpu is created
+    Then pod "rest" is bound to "n1"
+
   @DRA-532
   Scenario: A claim with a mapped device is not shared by pods
     Given the scheduler binds pods itself
@@ -300,6 +332,30 @@ Feature: Devices that use resources of their node
     When a pod "two" using claim "claim" is created
     Then pod "two" stays unbound
     And claim "claim" is reserved for exactly the pods "one"
+
+  @DRA-721
+  Scenario: A claim of the same name in another namespace is no obstacle to a claim with a mapped device
+    Given the scheduler binds pods itself
+    And node "n1"
+    And node "n1" declares the features "DRANodeAllocatableResources"
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: $(node:n1), generation: 1, resourceSliceCount: 1}
+      devices:
+        - {name: a, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "5"}}}}
+        - {name: b, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "3"}}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a pod "twin" that uses a ResourceClaim "claim" for 1 of "accelerator" is bound in another namespace
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And claim "claim" holds the devices "b" of "n1"
+    When a pod "pod" using claim "claim" is created
+    Then pod "pod" is bound to "n1"
+    And the status of pod "pod" has the node resources of its claims:
+      """
+      [{resourceClaimName: claim, containers: [main], mapping: [{name: cpu, quantity: "3"}]}]
+      """
 
   @DRA-533
   Scenario: The overhead of a claim is charged for each pod that shares it
