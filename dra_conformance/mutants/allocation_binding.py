@@ -120,6 +120,16 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_SCHEDULER}.cycle:Decision.has_binding_conditions", make)
 
 
+@mutant("devices-of-extended-resources-not-awaited-beside-a-claim", rule="DRA-250")
+def _(patch: Patch) -> None:
+    """While a pod waits, the claim of its extended resources is looked at only if it has no other claim."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, decision: original(self, decision)[: len(decision.entries) or 1]
+
+    patch.wrap("reference_impl.scheduler.publish:DirectPublisher.claims_of", make)
+
+
 @mutant("failure-conditions-not-copied", rule="DRA-250")
 def _(patch: Patch) -> None:
     """The allocation has no bindingFailureConditions."""

@@ -115,6 +115,30 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_OPERATIONS}:optional_on", lambda node: False)
 
 
+@mutant("declared-features-of-the-first-look", rule="DRA-723", **_SKIPPED)
+def _(patch: Patch) -> None:
+    """The features that a node declares are those that it had when the scheduler saw it first."""
+    first: dict[str, Any] = {}
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda node: original(first.setdefault(node.name, node))
+
+    patch.wrap(f"{_OPERATIONS}:optional_on", make)
+
+
+@mutant("declared-features-wake-no-pod", rule="DRA-723", **_SKIPPED)
+def _(patch: Patch) -> None:
+    """A pod that waits is not tried again when its node declares another feature."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def without(node: Any) -> Any:
+            return {**node, "status": {**(node.get("status") or {}), "declaredFeatures": None}}
+
+        return lambda before, after: original(without(before), without(after))
+
+    patch.wrap("reference_impl.scheduler.cluster_view:_same_for_pods", make)
+
+
 @mutant("skipped-devices-are-none-of-all", rule="DRA-519", **_SKIPPED)
 def _(patch: Patch) -> None:
     """On a node without the feature, a request for all devices gets those that skip no operations."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from dra_api.objects import name_of, uid_of
@@ -158,6 +159,16 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A claim with a mapped device is used by several pods."""
     patch.replace(f"{_NODE}:is_mapped", lambda allocation, device_of: False)
+
+
+@mutant("second-mapped-claim-is-shared", rule="DRA-532", **_ON)
+def _(patch: Patch) -> None:
+    """Of the claims of a pod, only the first is not shared if its device is mapped."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, attempt, state: original(self, replace(attempt, claims=attempt.claims[:1]), state)
+
+    patch.wrap(f"{_SCHEDULER}.cycle:Cycle._shared_mapping", make)
 
 
 @mutant("mapped-claims-of-one-name-in-any-namespace", rule="DRA-721", **_ON)

@@ -626,6 +626,22 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.allocate:Allocator._task", make)
 
 
+@mutant("devices-counted-when-the-first-pool-changes", rule="DRA-133")
+def _(patch: Patch) -> None:
+    """Which devices of a node are in use is determined anew only if something changes in the first pool of the node."""
+
+    def make(original: Callable[..., int]) -> Callable[..., int]:
+        def in_use(self: Any, taken: Any) -> int:
+            version = [taken.versions.get(pool.id, 0) for pool in self.pools[:1]]
+            if self._busy is not None and [*self._busy[1]][:1] == version:
+                return int(self._busy[2])
+            return original(self, taken)
+
+        return in_use
+
+    patch.wrap(f"{_ALLOCATOR}.inventory:NodeInventory.in_use", make)
+
+
 @mutant("devices-free-in-new-generation", rule="DRA-133")
 def _(patch: Patch) -> None:
     """All devices of a pool are free again when its driver publishes a new generation."""
@@ -736,6 +752,21 @@ def _(patch: Patch) -> None:
         return matches
 
     patch.wrap("reference_impl.node_selector:matches", make)
+
+
+@mutant("one-label-of-the-node-selector", rule="DRA-130b")
+def _(patch: Patch) -> None:
+    """A node needs one of the labels of a pod's nodeSelector."""
+
+    def make(original: Callable[..., str]) -> Callable[..., str]:
+        def unselected(pod: Obj, facts: Any) -> str:
+            wanted = pod["spec"].get("nodeSelector") or {}
+            held = {key: value for key, value in wanted.items() if facts.labels.get(key) == value}
+            return original({**pod, "spec": {**pod["spec"], "nodeSelector": held or wanted}}, facts)
+
+        return unselected
+
+    patch.wrap(f"{_NODE_FILTER}:unselected", make)
 
 
 @mutant("first-node-taint-only", rule="DRA-130b")

@@ -174,6 +174,20 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_SCHEDULER}.pod_condition:transition_time", lambda pod, now: timestamp(now))
 
 
+@mutant("condition-with-the-time-of-another-one", rule="DRA-124b")
+def _(patch: Patch) -> None:
+    """PodScheduled takes the time of the first condition that is False, whatever its type."""
+
+    def make(original: Callable[..., str]) -> Callable[..., str]:
+        def transition_time(pod: Obj, now: Any) -> str:
+            conditions = [{**one, "type": "PodScheduled"} for one in (pod.get("status") or {}).get("conditions") or ()]
+            return original({**pod, "status": {"conditions": conditions}}, now)
+
+        return transition_time
+
+    patch.wrap(f"{_SCHEDULER}.pod_condition:transition_time", make)
+
+
 @mutant("consumers-counted-only", rule="DRA-130d")
 @mutant("scheduler-counts-own-consumer", rule="KAI-049b")
 def _(patch: Patch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dra_api.objects import RESOURCE_CLAIMS
+from dra_api.objects import RESOURCE_CLAIMS, name_of
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.binder.failure import BindFailure
 
@@ -25,6 +25,13 @@ def _(patch: Patch) -> None:
         return staticmethod(promised)
 
     patch.wrap(f"{VIEW}._promised", wrapped)
+
+
+@mutant("promises-of-extended-resources-by-name", rule="KAI-052b")
+def _(patch: Patch) -> None:
+    """What is promised to extended resources is kept by the name of the pod, without its namespace."""
+    key_for = "reference_impl.scheduler.extended_resources:key_for"
+    patch.replace(key_for, lambda pod: ("", f"<extended-resources>/{name_of(pod)}"))
 
 
 @mutant("end-of-a-bindrequest-unnoticed", rule="KAI-079b")

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dra_api.objects import NODES, Obj
+from dra_api.objects import NODES, PODS, Obj, namespace_of
 from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
 from dra_conformance.steps.placement import PluginResources
-from dra_conformance.steps.pods import add_container, create_pod, pod_object, scheduler_of
+from dra_conformance.steps.pods import add_container, create_other_namespace, create_pod, pod_object, scheduler_of
 
 
 def amounts(world: World, text: str) -> dict[str, str]:
@@ -57,6 +57,15 @@ def _(world: World, node: str, amount: str) -> None:
 def _(world: World, pod: str, amount: str) -> None:
     """A pod whose only container, `main`, requests extended resources."""
     create_pod(world, requesting_pod(world, pod, amounts(world, amount)))
+
+
+@given('a pod "{pod}" of another namespace requesting {amount}')
+def _(world: World, pod: str, amount: str) -> None:
+    """Create such a pod outside the scenario's namespace."""
+    made = requesting_pod(world, pod, amounts(world, amount))
+    made["metadata"]["namespace"] = create_other_namespace(world)
+    create_pod(world, made)
+    world.cleanup.callback(world.client.delete, PODS, pod, namespace_of(made), grace_period_seconds=0)
 
 
 @when('a pod "{pod}" is created with the containers:')

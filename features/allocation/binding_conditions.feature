@@ -166,6 +166,34 @@ Feature: Binding conditions
     When "status.devices" of the ResourceClaim of pod "train" is set to [{driver: $(sim), pool: one, device: dev, conditions: [{type: dra.test/ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}]
     Then pod "train" is bound to "n1"
 
+  @DRA-250 @gate:DRAExtendedResource
+  Scenario: A pod with a claim and an extended resource is bound once the device behind the extended resource is ready
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: one}
+      devices: [{name: dev, attributes: {dra.test/role: {string: slow}}, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a ResourceSlice "quick" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: two}
+      devices: [{name: other, attributes: {dra.test/role: {string: quick}}}]
+      """
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a ResourceClaim "mine" for 1 of "accelerator" selecting 'device.attributes["dra.test"].role == "quick"'
+    When a pod "train" using claim "mine" is created with:
+      """
+      containers:
+        - {name: main, image: "registry.k8s.io/pause:3.10", resources: {claims: [{name: mine}], requests: {$(suffix).dra.test/gpu: "1"}, limits: {$(suffix).dra.test/gpu: "1"}}}
+      """
+    Then the extended resource claim of pod "train" is allocated the devices "dev"
+    And pod "train" stays unbound
+    When "status.devices" of the ResourceClaim of pod "train" is set to [{driver: $(sim), pool: one, device: dev, conditions: [{type: dra.test/ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}]
+    Then pod "train" is bound to "n1"
+
   @DRA-255
   Scenario: The condition of a device does not count for a device of its name in another pool
     Given the scheduler binds pods itself

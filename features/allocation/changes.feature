@@ -97,6 +97,16 @@ Feature: Objects that change
     And a pod "train" using claim "mine" is created
     Then the message of condition PodScheduled of the Pod "train" contains "$(class:accelerator)"
 
+  @DRA-124b
+  Scenario: The condition PodScheduled has a time of its own beside other conditions
+    Given node "n1" with 1 devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a pod "train" using claim "mine"
+    Then the message of condition PodScheduled of the Pod "train" contains "$(class:accelerator)"
+    When "status.conditions" of the Pod "train" is set to [{type: dra.test/other, status: "False", lastTransitionTime: "2020-01-01T00:00:00Z"}]
+    And a DeviceClass "accelerator" selecting 'device.driver == "absent.dra.test"' is created
+    Then the Pod "train" has "status.conditions[type=PodScheduled][0].lastTransitionTime" the present time
+
   @DRA-127b
   Scenario: A device for all nodes is not allocated after its slice was deleted
     Given node "n1"

@@ -333,6 +333,29 @@ Feature: Devices that use resources of their node
     Then pod "two" stays unbound
     And claim "claim" is reserved for exactly the pods "one"
 
+  @DRA-532
+  Scenario: A pod does not share the second of its claims either if its device is mapped
+    Given the scheduler binds pods itself
+    And node "n1"
+    And node "n1" declares the features "DRANodeAllocatableResources"
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, attributes: {dra.test/role: {string: mapped}}, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "1"}}}}
+        - {name: b, attributes: {dra.test/role: {string: plain}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mapped" for 1 of "accelerator" selecting 'device.attributes["dra.test"].role == "mapped"'
+    And a ResourceClaim "plain" for 1 of "accelerator" selecting 'device.attributes["dra.test"].role == "plain"'
+    When a pod "one" using claim "mapped, plain" is created
+    Then pod "one" is bound to "n1"
+    When a pod "two" using claim "plain, mapped" is created
+    Then pod "two" stays unbound
+    And claim "mapped" is reserved for exactly the pods "one"
+    When a pod "three" using claim "plain" is created
+    Then pod "three" is bound to "n1"
+
   @DRA-721
   Scenario: A claim of the same name in another namespace is no obstacle to a claim with a mapped device
     Given the scheduler binds pods itself

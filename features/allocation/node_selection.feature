@@ -40,6 +40,22 @@ Feature: Nodes of pods with claims
       | nodeAffinity | In on a field, and nodeSelector    | n3   | {nodeSelector: {kubernetes.io/hostname: $(node:n3)}, affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: NotIn, values: ["$(node:n1)"]}]}]}}}} |
 
   @DRA-130b
+  Scenario: A pod whose nodeSelector has labels of two nodes waits until one node has both
+    Given node "n1" with 1 devices
+    And node "n2" with 1 devices
+    And "metadata.labels['dra.test/gpus']" of the Node "n1" is set to "8"
+    And "metadata.labels['dra.test/zone']" of the Node "n2" is set to a
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    When a pod "train" using claim "mine" is created with:
+      """
+      nodeSelector: {dra.test/gpus: "8", dra.test/zone: a}
+      """
+    Then pod "train" stays unbound
+    When "metadata.labels['dra.test/gpus']" of the Node "n2" is set to "8"
+    Then pod "train" is bound to "n2"
+
+  @DRA-130b
   Scenario: A pod that selects a node without a free device waits
     Given node "n1" with 1 devices
     And node "n2" with 1 devices

@@ -146,6 +146,26 @@ Feature: Optional node operations
       | ["*"]                    |
       | [NodeUnprepareResources] |
 
+  @DRA-723
+  Scenario: A device that skips operations is allocated once its node declares the feature
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "skipped" with:
+      """
+      nodeName: $(node:n1)
+      skipNodeOperations: ["*"]
+      devices: [{name: a}, {name: b}]
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
+    When a pod "early" using claim "first" is created
+    Then pod "early" stays unbound
+    When "status.declaredFeatures" of the Node "n1" is set to [DRAOptionalNodeOperations]
+    Then pod "early" is bound to "n1"
+    When a pod "late" using claim "second" is created
+    Then pod "late" is bound to "n1"
+
   @DRA-520
   Scenario: A pod that shares an allocation that skips operations is placed on a node that declares the feature only
     Given the scheduler binds pods itself

@@ -33,6 +33,19 @@ Feature: Hazards of the protocol
     When the scheduler is started again
     Then pod "second" gets no BindRequest
 
+  @KAI-052b @gate:DRAExtendedResource
+  Scenario: Devices that are promised to two pods of one name are not promised again
+    Given the binder is stopped
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "twin" requesting {$(suffix).dra.test/gpu: 1}
+    Then pod "twin" gets exactly one BindRequest
+    Given a pod "twin" of another namespace requesting {$(suffix).dra.test/gpu: 1}
+    Then pod "twin" of the other namespace gets a BindRequest
+    Given a pod "second" using claim "claim"
+    Then pod "second" gets no BindRequest
+
   @KAI-450
   Scenario: Hazard H3, two claims that only fit together get their devices
     Given node "n1" with 2 devices
