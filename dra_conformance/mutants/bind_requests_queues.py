@@ -114,6 +114,35 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_QUEUES}._with_parents", wrapped)
 
 
+@mutant("queue-quota-of-the-parent-is-ignored", rule="DRA-724")
+def _(patch: Patch) -> None:
+    """Only the quota of the queue of the PodGroup counts; the limits of all queues do."""
+
+    def wrapped(original: Any) -> Any:
+        def allowed(queue: Obj) -> Any:
+            found = original(queue)
+            below = (queue.get("spec") or {}).get("parentQueue")
+            return found if below else replace(found, quota=dict.fromkeys(found.quota, float("inf")))
+
+        return allowed
+
+    patch.wrap(f"{_MODULE}:_allowed", wrapped)
+
+
+@mutant("queue-counts-portions-of-several-gpus-once", rule="KAI-311")
+def _(patch: Patch) -> None:
+    """A pod with a portion of each of several GPUs counts as if it had one."""
+
+    def wrapped(original: Any) -> Any:
+        def requested(pod: Obj) -> Any:
+            share = original(pod)
+            return replace(share, devices=1) if share is not None else None
+
+        return requested
+
+    patch.wrap(f"{_MODULE}:requested_share", wrapped)
+
+
 @mutant("queue-limit-of-0-is-none", rule="KAI-304")
 def _(patch: Patch) -> None:
     """A limit of 0 is taken for no limit."""

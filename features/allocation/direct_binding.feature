@@ -263,6 +263,35 @@ Feature: Schedulers that bind pods themselves
     And pod "train" gets no event "Scheduled"
     And claim "mine" is reserved for exactly the pods ""
 
+  @DRA-133
+  Scenario: A device of the second pool of a node is allocated once
+    # A binder may refuse a device that is in use, and so hide what the scheduler does.
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "first" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: a-pool}
+      devices: [{name: dev-a, attributes: {dra.test/role: {string: a}}}]
+      """
+    And a ResourceSlice "second" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: b-pool}
+      devices: [{name: dev-b, attributes: {dra.test/role: {string: b}}}]
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator" selecting 'device.attributes["dra.test"].role == "a"'
+    And a ResourceClaim "two" for 1 of "accelerator" selecting 'device.attributes["dra.test"].role == "b"'
+    And a ResourceClaim "three" for 1 of "accelerator" selecting 'device.attributes["dra.test"].role == "b"'
+    When a pod "one" using claim "one" is created
+    Then pod "one" is bound to "n1"
+    When a pod "two" using claim "two" is created
+    Then pod "two" is bound to "n1"
+    When a pod "three" using claim "three" is created
+    Then pod "three" stays unbound
+    And claim "three" stays unallocated
+
   @DRA-128
   Scenario: A pod that is created again under its name is bound, and so is one of another name
     Given the scheduler binds pods itself

@@ -134,6 +134,14 @@ Feature: The pods of a queue take no more than its limits
     Then 2 pods of PodGroup "few" get BindRequests
     And 3 pods of PodGroup "all" get BindRequests
 
+  @KAI-311
+  Scenario: A portion of each of two GPUs counts twice in the limit of a queue
+    Given node "n1" has {nvidia.com/gpu: 6} of a device plugin
+    And a Queue "limited" below "department" with {gpu: {limit: 2}}
+    And a PodGroup "few" of Queue "limited"
+    And pods "few" 1 to 3 of PodGroup "few" that share GPUs by {gpu-fraction: "0.5", gpu-fraction-num-devices: "2"}
+    Then 2 pods of PodGroup "few" get BindRequests
+
   @KAI-306
   Scenario: Pods that cannot be preempted take no more than the quota of their queue
     Given a Queue "team" below "department" with {cpu: {quota: 1000}}
@@ -144,6 +152,18 @@ Feature: The pods of a queue take no more than its limits
     Then 2 pods of PodGroup "batch" get BindRequests, with a device each
     Given pods "serve" 1 to 2 of PodGroup "serve" using template "one" and requesting {cpu: 1}
     Then 1 pods of PodGroup "serve" get BindRequests, with a device each
+
+  @DRA-724
+  Scenario: Pods that cannot be preempted take no more than the quota of the queue above theirs
+    Given a Queue "left" below "department" with {cpu: {quota: 2000}}
+    And a Queue "right" below "department" with {cpu: {quota: 2000}}
+    And the quota of Queue "department" is {cpu: 3000}
+    And a PodGroup "left" of Queue "left" that cannot be preempted
+    And a PodGroup "right" of Queue "right" that cannot be preempted
+    And pods "left" 1 to 2 of PodGroup "left" using template "one" and requesting {cpu: 1}
+    Then 2 pods of PodGroup "left" get BindRequests, with a device each
+    Given pods "right" 1 to 2 of PodGroup "right" using template "one" and requesting {cpu: 1}
+    Then 1 pods of PodGroup "right" get BindRequests, with a device each
 
   @KAI-307
   Scenario: Pods that can be preempted take more than the quota of their queue, up to its limit
