@@ -126,7 +126,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_OPERATIONS}:optional_on", make)
 
 
-@mutant("declared-features-wake-no-pod", rule="DRA-723", **_SKIPPED)
+@mutant("declared-features-wake-no-pod", rule="DRA-725", **_SKIPPED)
 def _(patch: Patch) -> None:
     """A pod that waits is not tried again when its node declares another feature."""
 

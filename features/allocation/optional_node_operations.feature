@@ -147,7 +147,7 @@ Feature: Optional node operations
       | [NodeUnprepareResources] |
 
   @DRA-723
-  Scenario: A device that skips operations is allocated once its node declares the feature
+  Scenario: A device that skips operations is allocated to a pod that is created after its node declares the feature
     Given the scheduler binds pods itself
     And node "n1"
     And a ResourceSlice "skipped" with:
@@ -162,9 +162,25 @@ Feature: Optional node operations
     When a pod "early" using claim "first" is created
     Then pod "early" stays unbound
     When "status.declaredFeatures" of the Node "n1" is set to [DRAOptionalNodeOperations]
-    Then pod "early" is bound to "n1"
-    When a pod "late" using claim "second" is created
+    And a pod "late" using claim "second" is created
     Then pod "late" is bound to "n1"
+
+  @DRA-725
+  Scenario: A pod that waits for a device that skips operations is bound once its node declares the feature
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "skipped" with:
+      """
+      nodeName: $(node:n1)
+      skipNodeOperations: ["*"]
+      devices: [{name: a}, {name: b}]
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    When a pod "early" using claim "first" is created
+    Then pod "early" stays unbound
+    When "status.declaredFeatures" of the Node "n1" is set to [DRAOptionalNodeOperations]
+    Then pod "early" is bound to "n1"
 
   @DRA-520
   Scenario: A pod that shares an allocation that skips operations is placed on a node that declares the feature only
