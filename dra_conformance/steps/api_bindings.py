@@ -56,6 +56,12 @@ def _(world: World, node: str, annotations: str) -> None:
     _bind(world, node, {"annotations": mapping_of(world, annotations)})
 
 
+@when('it is bound to "{node}" with labels {labels}')
+def _(world: World, node: str, labels: str) -> None:
+    """Create a Binding of the pod that has labels."""
+    _bind(world, node, {"labels": mapping_of(world, labels)})
+
+
 @when('it is bound to "{node}" with the {field:word} of the {which:word} object')
 def _(world: World, node: str, field: str, which: str) -> None:
     """Create a Binding with the `uid` or `resourceVersion` of the `former` or the `current` pod."""

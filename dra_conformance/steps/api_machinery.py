@@ -442,12 +442,12 @@ def _(world: World, selector: str, names: str, changes: str, events: str) -> Non
 @given('the ResourceClaim "{name}" is created in another namespace')
 @when('the ResourceClaim "{name}" is created in another namespace')
 def _(world: World, name: str) -> None:
-    """Create a claim in the scenario's second namespace, whose name begins with that of the first one."""
+    """Create a claim with the manifest's labels in a second namespace, whose name begins with that of the first one."""
     namespace = other_namespace(world)
     if world.client.find(NAMESPACES, namespace) is None:
         create_other_namespace(world)
     obj = copy.deepcopy(draft(world))
-    obj["metadata"] = {"name": name, "namespace": namespace}
+    obj["metadata"] = {"name": name, "namespace": namespace, "labels": obj["metadata"].get("labels") or {}}
     world.create(obj)
 
 

@@ -18,7 +18,7 @@ from dra_conformance.core.errors import SpecificationError
 from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import then, when, words
 from dra_conformance.engine.world import World, in_words
-from dra_conformance.steps.objects import attempt, draft, resource_named, value_of
+from dra_conformance.steps.objects import Requests, attempt, draft, resource_named, value_of
 
 _PATCHES = ("merge", "json", "strategic")
 
@@ -76,6 +76,15 @@ def _(world: World, selector: str, limit: int) -> None:
     )
 
 
+@when('the ResourceClaims of all namespaces with labels "{selector}" are listed in pages of {limit:d}')
+def _(world: World, selector: str, limit: int) -> None:
+    """List the claims of all namespaces with a label selector, one page after the other; keep the names of all."""
+    keep_names(
+        world,
+        lambda: world.client.list(RESOURCE_CLAIMS, None, label_selector=world.text(selector), limit=limit),
+    )
+
+
 @when('the {kinds:word} with fields "{selector}" are listed')
 def _(world: World, kinds: str, selector: str) -> None:
     """List the objects of a kind with a field selector; those of the namespace if the kind has namespaces."""
@@ -86,6 +95,15 @@ def _(world: World, kinds: str, selector: str) -> None:
 def _(world: World, kinds: str, version: str, selector: str) -> None:
     """List the objects of a kind in a version of its API with a field selector."""
     _list(world, resources_named(kinds).at(version), fields=world.text(selector))
+
+
+@then('the API server refuses it with conflicts at "{fields}"')
+def _(world: World, fields: str) -> None:
+    """The last apply is a Conflict (409) that names exactly these fields as those of other managers."""
+    error, wanted = world.state(Requests).refusal, sorted(words(fields))
+    causes = error.causes if error is not None and error.status == 409 else ()
+    seen = sorted({str(one.get("field")) for one in causes if one.get("reason") == "FieldManagerConflict"})
+    world.check(seen == wanted, "the fields in conflict", expected=wanted, observed=seen)
 
 
 @then('the list has the {kinds:word} "{names}"')

@@ -23,7 +23,7 @@ def _(world: World, name: str, limits: str) -> None:
     if not isinstance(hard, dict):
         raise SpecificationError(f"{world.scenario.where}: limits are a mapping, not {hard!r}")
     _create(world, name, {key: str(amount) for key, amount in hard.items()})
-    _wait_enforced(world, f"after-{name}")
+    _wait_enforced(world, f"0-after-{name}")
 
 
 def _create(world: World, name: str, hard: dict[str, str]) -> None:
@@ -35,7 +35,10 @@ def _create(world: World, name: str, hard: dict[str, str]) -> None:
 
 
 def _wait_enforced(world: World, name: str) -> None:
-    """Wait until admission enforces a new quota, which allows no template, and hence all older ones."""
+    """Wait until admission enforces a new quota, which allows no template, and hence all older ones.
+
+    Its name is the first one in the namespace: a server that enforces the first quota only fails the checks to come.
+    """
     _create(world, name, {_TEMPLATES: "0"})
     template: Obj = {
         "apiVersion": RESOURCE_CLAIM_TEMPLATES.api_version,

@@ -24,7 +24,7 @@ from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import World
-from dra_conformance.steps.objects import attempt, draft, value_of, with_field
+from dra_conformance.steps.objects import attempt, draft, mapping_of, value_of, with_field
 
 REVIEWS = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False)
 NODE_NAME = "authentication.kubernetes.io/node-name"
@@ -175,6 +175,15 @@ def _(world: World, user: str, path: str, value: str) -> None:
     changed = with_field(world, path, value_of(world, value))
     resource = manifests.resource_of(changed)
     attempt(world, lambda: client_of(world, user).update(resource, changed, subresource="status"))
+
+
+@when('user "{user}" patches its status with {fields}')
+def _(world: World, user: str, fields: str) -> None:
+    """Send a merge patch with these fields of the status to the subresource status, as another user."""
+    obj = draft(world)
+    resource, patch = manifests.resource_of(obj), {"status": mapping_of(world, fields)}
+    client = client_of(world, user)
+    attempt(world, lambda: client.patch(resource, name_of(obj), patch, namespace_of(obj) or None, subresource="status"))
 
 
 @when('user "{user}" {verb:word} it')

@@ -19,6 +19,15 @@ Feature: Bindings, evictions and tokens
     Then the API server refuses it with 409 Conflict
     And its stored "spec.nodeName" reads $(node:without-kubelet)
 
+  @DRA-760 @since:1.35
+  Scenario: The labels of a Binding are added to those of the pod
+    Given the manifest "claims/pod"
+    And "metadata.labels" is {mine: kept, topology.kubernetes.io/zone: none}
+    And it is created
+    When it is bound to "$(node:without-kubelet)" with labels {topology.kubernetes.io/zone: z1, topology.kubernetes.io/region: r1}
+    Then the API server accepts it
+    And its stored "metadata.labels" reads containing {mine: kept, topology.kubernetes.io/zone: z1, topology.kubernetes.io/region: r1}
+
   @DRA-666
   Scenario: A dry run of a Binding does not bind the pod
     Given the manifest "claims/pod"

@@ -179,6 +179,7 @@ Feature: API validation of the status of ResourceClaims
     @DRA-086 @since:1.35
     Examples: consumers have distinct uids
       | what                        | path               | value                                                                                  | reason    | field                 |
+      | two consumers of one uid apart | status.reservedFor | [{apiGroup: dra.test, resource: widgets, name: p, uid: u}, {apiGroup: dra.test, resource: widgets, name: q, uid: v}, {apiGroup: dra.test, resource: widgets, name: r, uid: u}] | Duplicate | status.reservedFor[2] |
       | two consumers of one uid    | status.reservedFor | [{apiGroup: dra.test, resource: widgets, name: p, uid: u}, {apiGroup: dra.test, resource: widgets, name: q, uid: u}]                 | Duplicate | status.reservedFor[1] |
 
     @DRA-087

@@ -66,6 +66,7 @@ Feature: API validation of ResourceClaims
     @DRA-009
     Examples: request names are unique
       | what                    | manifest     | path                  | value                                                                                     | reason    | field                    |
+      | a request name used before the last | claims/claim | spec.devices.requests | [{name: a, exactly: {deviceClassName: c}}, {name: b, exactly: {deviceClassName: c}}, {name: a, exactly: {deviceClassName: c}}] | Duplicate | spec.devices.requests[2] |
       | a request name used twice | claims/claim | spec.devices.requests | [{name: a, exactly: {deviceClassName: c}}, {name: a, exactly: {deviceClassName: c}}]      | Duplicate | spec.devices.requests[1] |
 
     @DRA-010
@@ -181,6 +182,7 @@ Feature: API validation of ResourceClaims
     Examples: admin access needs a labelled namespace
       | what                               | manifest        | path                                              | value | reason    | field                                |
       | admin access in an unlabelled namespace | claims/claim    | spec.devices.requests[0].exactly.adminAccess      | true  | Forbidden | spec.devices.requests[0].adminAccess |
+      | a second request with admin access in an unlabelled namespace | claims/claim | spec.devices.requests | [{name: a, exactly: {deviceClassName: c}}, {name: b, exactly: {deviceClassName: c, adminAccess: true}}] | Forbidden | spec.devices.requests[1].adminAccess |
       | a template with admin access in an unlabelled namespace | claims/template | spec.spec.devices.requests[0].exactly.adminAccess | true | Forbidden | spec.devices.requests[0].adminAccess |
 
   Scenario Outline: <what> is accepted

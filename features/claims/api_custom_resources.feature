@@ -58,6 +58,7 @@ Feature: Custom resources
       | a list that is too long          | {mode: a, ids: [w, x, y, z]}                | TooMany      | spec.ids        |
       | an item twice                    | {mode: a, ids: [x, y, x]}                   | Duplicate    | spec.ids[2]     |
       | a key of a list twice            | {mode: a, parts: [{key: x}, {key: x}]}      | Duplicate    | spec.parts[1]   |
+      | both keys of a list twice        | {mode: a, pairs: [{key: x, side: l}, {key: x, side: r}, {key: x, side: l}]} | Duplicate | spec.pairs[2] |
       | an item without its key          | {mode: a, parts: [{key: x}, {value: 1}]}    | Required     | spec.parts[1].key |
       | too many keys of a map           | {mode: a, table: {x: 1, y: 2, z: 3}}        | TooMany      | spec.table      |
       | a text in a map of numbers       | {mode: a, table: {x: y}}                    | TypeInvalid  | spec.table.x    |
@@ -89,6 +90,14 @@ Feature: Custom resources
     And the Thing is updated to {mode: a, listed: [{key: y, last: 2}, {key: x, last: 4}]}
     Then the Thing is refused: Invalid at "spec.listed[1].last"
     When the Thing is updated to {mode: a, listed: [{key: y, last: 2}, {key: x, last: 5}, {key: z, last: 0}]}
+    Then the API server accepts it
+
+  @DRA-399b
+  Scenario: A rule compares an item with its former value by all of its keys
+    When a Thing with {mode: a, pairs: [{key: x, side: l, last: 5}, {key: x, side: r, last: 1}]} is created
+    And the Thing is updated to {mode: a, pairs: [{key: x, side: l, last: 4}, {key: x, side: r, last: 1}]}
+    Then the Thing is refused: Invalid at "spec.pairs[0].last"
+    When the Thing is updated to {mode: a, pairs: [{key: x, side: l, last: 5}, {key: x, side: r, last: 2}, {key: y, side: l, last: 0}]}
     Then the API server accepts it
 
   @DRA-399b

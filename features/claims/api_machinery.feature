@@ -303,6 +303,17 @@ Feature: What controllers rely on in the API server
     Then the list has the ResourceClaims "b, c"
 
   @DRA-398b
+  Scenario: A list with resourceVersionMatch=Exact has the objects of that version after several changes of each
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a, create b"
+    And a list of ResourceClaims
+    When the ResourceClaims "delete a, create a, delete b, create b, delete b, create c, delete c"
+    And the ResourceClaims are listed with resourceVersionMatch Exact
+    Then the list has the ResourceClaims "a, b"
+    When the ResourceClaims with labels "" are listed
+    Then the list has the ResourceClaims "a"
+
+  @DRA-398b
   Scenario Outline: A list with resourceVersionMatch <match> and <version> is refused
     Given the manifest "claims/claim"
     And the ResourceClaims "create a"
@@ -316,6 +327,15 @@ Feature: What controllers rely on in the API server
       | NotOlderThan | no resourceVersion  |
       | Exact        | resourceVersion 0   |
       | Newer        | resourceVersion 0   |
+
+  @DRA-387
+  Scenario: The pages of a list of all namespaces have the objects of each namespace
+    Given the manifest "claims/claim"
+    And "metadata.labels" is {of: $(namespace)}
+    And it is created
+    And the ResourceClaim "elsewhere" is created in another namespace
+    When the ResourceClaims of all namespaces with labels "of=$(namespace)" are listed in pages of 1
+    Then the list has the ResourceClaims "elsewhere, subject"
 
   @DRA-387
   Scenario Outline: A list in pages of <limit> is the list of one resourceVersion

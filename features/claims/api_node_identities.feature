@@ -94,6 +94,18 @@ Feature: What the identity of a node may do
     And a review comes to allow {user: "system:node:$(node:one)", groups: [system:nodes]} to {verb: create, resource: serviceaccounts, subresource: token, namespace: $(namespace), name: default}
 
   @DRA-681b
+  Scenario: A node may read the claims of each of its pods
+    Given the manifest "claims/pod-with-references"
+    And it is created
+    And the manifest "claims/pod-with-references"
+    And "metadata.name" is another
+    And "spec.resourceClaims" is [{name: nic, resourceClaimName: claim-of-another}, {name: gpu, resourceClaimName: second-of-another}]
+    And it is created
+    Then a review comes to allow {user: "system:node:$(node:one)", groups: [system:nodes]} to {verb: get, group: resource.k8s.io, resource: resourceclaims, namespace: $(namespace), name: claim-of-another}
+    And a review comes to allow {user: "system:node:$(node:one)", groups: [system:nodes]} to {verb: get, group: resource.k8s.io, resource: resourceclaims, namespace: $(namespace), name: second-of-another}
+    And a review comes to allow {user: "system:node:$(node:one)", groups: [system:nodes]} to {verb: get, group: resource.k8s.io, resource: resourceclaims, namespace: $(namespace), name: some-claim}
+
+  @DRA-681b
   Scenario Outline: A node with a pod may not <what>
     Given the manifest "claims/pod-with-references"
     And it is created

@@ -97,6 +97,18 @@ Feature: API validation of what devices use of their nodes
       | a node that does not exist | missing |
 
   @DRA-431 @gate:DRANodeAllocatableResources
+  Scenario: The node of each device declares the feature if a slice has devices of several nodes
+    Given the objects of the manifest "claims/nodes-with-features"
+    And the manifest "claims/slice"
+    And "spec.nodeName" is null
+    And "spec.perDeviceNodeSelection" is true
+    And "spec.devices" is [{name: a, nodeName: $(node:ready), nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "1"}}}}, {name: b, nodeName: $(node:old)}]
+    # The admission of slices reads Nodes from a cache.
+    Then the API server comes to accept it
+    When its "spec.devices[1].nodeAllocatableResources" is updated to {cpu: {mapping: {deviceMultiplier: "1"}}}
+    Then the API server refuses it with 403 Forbidden
+
+  @DRA-431 @gate:DRANodeAllocatableResources
   Scenario: Devices that use resources of a node need a node that declares the feature
     Given the objects of the manifest "claims/nodes-with-features"
     And the manifest "claims/slice"

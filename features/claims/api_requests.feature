@@ -203,6 +203,9 @@ Feature: Selectors, patches and applies
     When a strategic patch of it is {metadata: {$deleteFromPrimitiveList/finalizers: [example.com/b], labels: {app: null, tier: one}}}
     Then its "metadata.finalizers" reads in any order [example.com/a, example.com/c]
     And its "metadata.labels" reads {tier: one}
+    When a strategic patch of it is {metadata: {finalizers: [example.com/d]}}
+    And a strategic patch of it is {metadata: {$deleteFromPrimitiveList/finalizers: [example.com/a, example.com/d]}}
+    Then its "metadata.finalizers" reads [example.com/c]
 
   @DRA-393b
   Scenario: A strategic merge patch replaces, clears and reorders by its directives
@@ -250,6 +253,15 @@ Feature: Selectors, patches and applies
     When manager "one" applies to it: {metadata: {}}
     Then its "metadata.labels" reads {a: third}
     And its "spec.devices.requests[0].name" reads r
+
+  @DRA-394
+  Scenario: An apply in conflict with two managers names the fields of both
+    Given the manifest "claims/claim"
+    And it is created
+    When manager "one" applies to it: {metadata: {labels: {a: first, c: first}}}
+    And manager "two" applies to it: {metadata: {labels: {b: second}}}
+    And manager "three" applies to it: {metadata: {labels: {a: third, b: third, c: first}}}
+    Then the API server refuses it with conflicts at ".metadata.labels.a, .metadata.labels.b"
 
   @DRA-394
   Scenario: An apply creates an object that does not exist

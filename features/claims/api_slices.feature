@@ -51,6 +51,7 @@ Feature: API validation of ResourceSlices
     @DRA-057
     Examples: device names are unique in a slice
       | what                         | manifest     | path                 | value                  | reason    | field                |
+      | a device name used twice apart | claims/slice | spec.devices       | [{name: d}, {name: e}, {name: d}] | Duplicate | spec.devices[2] |
       | a device name used twice     | claims/slice | spec.devices         | [{name: d}, {name: d}] | Duplicate | spec.devices[1]      |
       | an ill-formed device name    | claims/slice | spec.devices[0].name | D.d                    | Invalid   | spec.devices[0].name |
 
@@ -474,6 +475,19 @@ Feature: API validation of ResourceSlices
     Examples:
       | what            | most | count | manifest     | path                   | item                              |
       | taints a device | 16   | 17    | claims/slice | spec.devices[0].taints | {key: k$n, effect: NoSchedule}    |
+
+  @DRA-056 @gate:DRADeviceTaints
+  Scenario Outline: A slice of 65 devices of which only the <which> has a taint is refused
+    Given the manifest "claims/slice"
+    And "spec.devices" is a list of 65 {name: d-$n}
+    And "spec.devices[<at>].taints" is [{key: a, effect: NoSchedule}]
+    When it is created
+    Then the API server refuses it: TooMany at "spec.devices"
+
+    Examples:
+      | which | at |
+      | first | 0  |
+      | last  | 64 |
 
   Scenario Outline: <count> <what> are accepted
     Given the manifest "<manifest>"

@@ -134,6 +134,30 @@ Feature: Status of resource pools
       pools: [{totalDevices: 1, shareableSummary: null, partitionSummary: null}]
       """
 
+  @DRA-303
+  Scenario: Neither the slices nor the allocations of another driver's pool of that name are counted
+    Given a ResourceSlice "own" with:
+      """
+      allNodes: true
+      pool: {name: a}
+      devices: [{name: d1}, {name: d2}]
+      """
+    And a ResourceSlice "of-another" with:
+      """
+      driver: another.$(sim)
+      allNodes: true
+      pool: {name: a}
+      devices: [{name: d1}]
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "held" for 1 of "accelerator"
+    And "status.allocation" of the ResourceClaim "held" is set to {devices: {results: [{request: gpu, driver: another.$(sim), pool: a, device: d1}]}}
+    Then a ResourcePoolStatusRequest for {driver: $(sim)} comes to report:
+      """
+      poolCount: 1
+      pools: [{poolName: a, driver: $(sim), totalDevices: 2, allocatedDevices: 0, availableDevices: 2}]
+      """
+
   @DRA-563
   Scenario: A device with admin access only is not allocated
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
