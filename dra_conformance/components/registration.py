@@ -78,7 +78,7 @@ def register(world: ScenarioContext, *, url: str, authority: Path) -> None:
     _load(world, configuration(name, url=url, authority=authority, value=value, timeout=timeout))
 
 
-def register_unreachable(world: ScenarioContext, *, fields: Obj, rule: Obj) -> None:
+def register_unreachable(world: ScenarioContext, *, fields: Obj, rule: Obj, name: str = "webhook") -> None:
     """Register a webhook that cannot be reached, for claims and templates of the scenario's namespace.
 
     `fields` replace those of the webhook, and `rule` those of its rule. With failurePolicy Fail, every write that
@@ -103,7 +103,7 @@ def register_unreachable(world: ScenarioContext, *, fields: Obj, rule: Obj) -> N
         {
             "apiVersion": VALIDATING_WEBHOOKS.api_version,
             "kind": VALIDATING_WEBHOOKS.kind,
-            "metadata": {"name": world.name("webhook")},
+            "metadata": {"name": world.name(name)},
             "webhooks": hooks,
         },
     )

@@ -20,6 +20,7 @@ Feature: Access reviews
       | a member of a group        | a verb of the group            | {user: eve-$(suffix), groups: [other, team-$(suffix)]}            | {verb: get, group: resource.k8s.io, resource: resourceclaims, namespace: default}                         |
       | a group                    | a verb of the group            | {groups: [team-$(suffix)]}                                        | {verb: list, group: resource.k8s.io, resource: resourceclaims}                                            |
       | a service account          | a verb in its namespace        | {user: "system:serviceaccount:$(namespace):worker"}               | {verb: get, group: resource.k8s.io, resource: resourceclaims, namespace: $(namespace)}                    |
+      | a visiting service account | a verb in the namespace of its role | {user: "system:serviceaccount:default:visitor"}              | {verb: get, group: resource.k8s.io, resource: resourceclaims, namespace: $(namespace)} |
       | a user                     | a role of the namespace        | {user: bob-$(suffix)}                                             | {verb: create, resource: pods, namespace: $(namespace)}                                                   |
       | a user                     | any resource of a group        | {user: bob-$(suffix)}                                             | {verb: watch, group: resource.k8s.io, resource: deviceclasses, namespace: $(namespace)}                   |
 
@@ -48,6 +49,8 @@ Feature: Access reviews
       | a service account          | a verb in another namespace    | {user: "system:serviceaccount:$(namespace):worker"}               | {verb: get, group: resource.k8s.io, resource: resourceclaims, namespace: default}                         |
       | a service account          | a verb in all namespaces       | {user: "system:serviceaccount:$(namespace):worker"}               | {verb: get, group: resource.k8s.io, resource: resourceclaims}                                             |
       | another service account    | a verb in its namespace        | {user: "system:serviceaccount:$(namespace):other"}                | {verb: get, group: resource.k8s.io, resource: resourceclaims, namespace: $(namespace)}                    |
+      | a visitor's namesake       | a verb in its namespace        | {user: "system:serviceaccount:$(namespace):visitor"}              | {verb: get, group: resource.k8s.io, resource: resourceclaims, namespace: $(namespace)} |
+      | a visiting service account | a verb in its own namespace    | {user: "system:serviceaccount:default:visitor"}                   | {verb: get, group: resource.k8s.io, resource: resourceclaims, namespace: default} |
       | a user                     | a role of another namespace    | {user: bob-$(suffix)}                                             | {verb: create, resource: pods, namespace: default}                                                        |
 
   @DRA-399

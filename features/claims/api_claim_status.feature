@@ -79,6 +79,7 @@ Feature: API validation of the status of ResourceClaims
     Examples: admin access needs a labelled namespace
       | what                               | manifest     | value                                                                                                                | reason    | field                                            |
       | admin access in an unlabelled namespace | claims/claim | {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d, adminAccess: true}]}}}     | Forbidden | status.allocation.devices.results[0].adminAccess |
+      | admin access to the second device in an unlabelled namespace | claims/claim | {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d}, {request: r, driver: d.test, pool: p, device: e, adminAccess: true}]}}} | Forbidden | status.allocation.devices.results[1].adminAccess |
 
     @DRA-707
     Examples: node selectors are well-formed

@@ -68,6 +68,7 @@ Feature: Custom resources
       | a fraction for an integer | {mode: b, size: 1.5} | TypeInvalid | spec.size |
       | a number at the upper bound | {mode: a, below: 1} | Invalid | spec.below |
       | too few keys of a map | {mode: a, few: {}} | Invalid | spec.few |
+      | an item that a second rule forbids | {mode: a, listed: [{key: x, text: good}, {key: y, text: worse}]} | Invalid | spec.listed[1].text |
       | an item that a rule forbids | {mode: a, listed: [{key: x, text: good}, {key: y, text: bad}]} | Invalid | spec.listed[1].text |
 
   @DRA-399b

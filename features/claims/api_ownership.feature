@@ -41,6 +41,16 @@ Feature: Who owns a field, who may evict, and who asks
     And its "metadata.managedFields[manager=one][0].fieldsV1" reads {"f:metadata": {"f:labels": {"f:a": {}}}}
 
   @DRA-685
+  Scenario: All managers lose a field that an update changes
+    Given the manifest "claims/claim"
+    And it is created
+    When manager "one" applies to it: {metadata: {labels: {a: first, both: same}}}
+    And manager "two" applies to it: {metadata: {labels: {b: second, both: same}}}
+    And its "metadata.labels" is updated to {a: first, b: second, both: changed}
+    Then its "metadata.managedFields[manager=one][0].fieldsV1" reads {"f:metadata": {"f:labels": {"f:a": {}}}}
+    And its "metadata.managedFields[manager=two][0].fieldsV1" reads {"f:metadata": {"f:labels": {"f:b": {}}}}
+
+  @DRA-685
   Scenario Outline: A client can reset managedFields with <what>
     Given the manifest "claims/claim"
     And it is created

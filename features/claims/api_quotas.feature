@@ -157,11 +157,13 @@ Feature: Quotas for ResourceClaims
   @DRA-629
   Scenario: The deletion of a claim makes room for another
     Given a ResourceQuota "one" with limits {count/resourceclaims.resource.k8s.io: 1, gpu.deviceclass.resource.k8s.io/devices: 2}
+    And a ResourceQuota "two" with limits {gpu.deviceclass.resource.k8s.io/devices: 2}
     And the manifest "claims/claim"
     And "spec.devices.requests" is [{name: r, exactly: {deviceClassName: gpu, count: 2}}]
     And it is created
     When it is deleted
     Then the ResourceQuota "one" reports the use {count/resourceclaims.resource.k8s.io: 0, gpu.deviceclass.resource.k8s.io/devices: 0}
+    And the ResourceQuota "two" reports the use {gpu.deviceclass.resource.k8s.io/devices: 0}
     Given "metadata" is {name: second, namespace: $(namespace)}
     Then the API server comes to accept it
 

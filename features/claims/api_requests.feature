@@ -264,6 +264,18 @@ Feature: Selectors, patches and applies
     Then the API server refuses it with conflicts at ".metadata.labels.a, .metadata.labels.b"
 
   @DRA-394
+  Scenario: A field that one of three managers applies stays
+    Given the manifest "claims/claim"
+    And it is created
+    When manager "one" applies to it: {metadata: {labels: {a: same, b: same}}}
+    And manager "two" applies to it: {metadata: {labels: {b: same}}}
+    And manager "three" applies to it: {metadata: {labels: {a: same}}}
+    And manager "one" applies to it: {metadata: {}}
+    Then its "metadata.labels" reads {a: same, b: same}
+    When manager "three" applies to it: {metadata: {}}
+    Then its "metadata.labels" reads {b: same}
+
+  @DRA-394
   Scenario: An apply creates an object that does not exist
     Given the manifest "claims/claim"
     When a dry run of manager "one" applies it

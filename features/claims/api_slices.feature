@@ -127,6 +127,7 @@ Feature: API validation of ResourceSlices
     Examples: valid values are sorted, unique and within the capacity
       | what                                   | manifest             | path                                     | value                                    | reason    | field                                                     |
       | valid values out of order              | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [2, 1]}        | Invalid   | spec.devices[0].capacity[m].requestPolicy.validValues[1]  |
+      | the last valid values out of order     | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [1, 3, 2]}     | Invalid   | spec.devices[0].capacity[m].requestPolicy.validValues[2]  |
       | a valid value above the capacity       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [1, 11]}       | Invalid   | spec.devices[0].capacity[m].requestPolicy.validValues[1]  |
       | a valid value given twice              | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [1, 1]}        | Duplicate | spec.devices[0].capacity[m].requestPolicy.validValues[1]  |
       | a default that is no valid value       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 3, validValues: [1, 2]}        | Invalid   | spec.devices[0].capacity[m].requestPolicy.validValues     |
@@ -223,6 +224,7 @@ Feature: API validation of ResourceSlices
       | a binding condition given twice           | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a, a], bindingFailureConditions: [b]}                            | Duplicate | spec.devices[0].bindingConditions[1]         |
       | a failure condition given twice           | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a], bindingFailureConditions: [b, b]}                            | Duplicate | spec.devices[0].bindingFailureConditions[1]  |
       | a condition that both binds and fails     | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a], bindingFailureConditions: [a]}                               | Invalid   | spec.devices[0].bindingFailureConditions[0]  |
+      | a second condition that both binds and fails | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a, b], bindingFailureConditions: [b]}                          | Invalid   | spec.devices[0].bindingFailureConditions[0]  |
       | five binding conditions                   | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a, b, c, d, e], bindingFailureConditions: [f]}                   | TooMany   | spec.devices[0].bindingConditions            |
 
   Scenario Outline: A slice with <what> is accepted

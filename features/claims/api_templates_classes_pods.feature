@@ -118,6 +118,14 @@ Feature: API validation of templates, classes and pods
     When it is created
     Then the API server accepts it
 
+  @DRA-046
+  Scenario: A container that uses requests of one name of two claims is accepted
+    Given the manifest "claims/pod"
+    And "spec.resourceClaims" is [{name: gpu, resourceClaimName: a}, {name: nic, resourceClaimName: b}]
+    And "spec.containers[0].resources.claims" is [{name: gpu, request: r}, {name: nic, request: r}]
+    When it is created
+    Then the API server accepts it
+
   Scenario Outline: A pod status with <what> is refused
     Given the manifest "claims/pod"
     And it is created

@@ -20,6 +20,7 @@ Feature: Calls of validating admission webhooks
       | of all subresources, too | {}                                                                                                                | {resources: ["*/*"]}                                                                    |
       | of an equivalent version | {}                                                                                                                | {apiVersions: [v1beta1]}                                                                |
       | of exactly its version   | {matchPolicy: Exact}                                                                                              | {apiVersions: [v1]}                                                                     |
+      | whose second rule matches | {rules: [{apiGroups: [apps], apiVersions: ["*"], operations: ["*"], resources: ["*"]}, {apiGroups: [resource.k8s.io], apiVersions: ["*"], operations: [CREATE], resources: [resourceclaims]}]} | {} |
       | of two resources         | {}                                                                                                                | {resources: [resourceclaimtemplates, resourceclaims]}                                   |
       | for objects of its label | {objectSelector: {matchLabels: {checked: "yes"}}}                                                                 | {}                                                                                      |
       | for the other namespaces | {namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [default]}]}} | {}                                                                                      |
@@ -41,9 +42,19 @@ Feature: Calls of validating admission webhooks
       | of the status                 | {}                                                                             | {resources: [resourceclaims/status]}  |
       | of templates                  | {}                                                                             | {resources: [resourceclaimtemplates]} |
       | of cluster-scoped objects     | {}                                                                             | {scope: Cluster}                      |
+      | for objects of two labels     | {objectSelector: {matchLabels: {checked: "yes", other: "yes"}}}                | {}                                    |
       | for objects of another label  | {objectSelector: {matchLabels: {checked: "no"}}}                               | {}                                    |
       | for objects without its label | {objectSelector: {matchExpressions: [{key: checked, operator: DoesNotExist}]}} | {}                                    |
       | for another namespace         | {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: default}}}     | {}                                    |
+
+  @DRA-670
+  Scenario: A webhook reviews a creation that another one does not match
+    Given the manifest "claims/claim"
+    And "metadata.labels" is {checked: "yes"}
+    And a webhook that cannot be reached, with {objectSelector: {matchLabels: {checked: "yes"}}} and the rule {}
+    And another webhook that cannot be reached, with {objectSelector: {matchLabels: {checked: "no"}}} and the rule {}
+    When it is created
+    Then the API server refuses it with 500 InternalError
 
   @DRA-671
   Scenario: A webhook with failurePolicy Ignore is skipped if it cannot be reached

@@ -248,6 +248,8 @@ Feature: Status of resource pools
         - {name: half-2, attributes: {dra.test/profile: {string: half}}, consumesCounters: [{counterSet: one, counters: {units: {value: "1"}}}]}
         - {name: big, attributes: {dra.test/profile: {string: big}}, consumesCounters: [{counterSet: two, counters: {units: {value: "2"}}}]}
         - {name: small, attributes: {dra.test/profile: {string: small}}, consumesCounters: [{counterSet: two, counters: {units: {value: "1"}}}]}
+        - {name: small-2, attributes: {dra.test/profile: {string: small}}, consumesCounters: [{counterSet: two, counters: {units: {value: "1"}}}]}
+        - {name: small-3, attributes: {dra.test/profile: {string: small}}, consumesCounters: [{counterSet: two, counters: {units: {value: "1"}}}]}
         - {name: whole}
       """
     And a DeviceClass "accelerator" for those devices
@@ -256,14 +258,14 @@ Feature: Status of resource pools
     Then a ResourcePoolStatusRequest for {driver: $(sim)} comes to report:
       """
       pools:
-        - totalDevices: 6
+        - totalDevices: 8
           allocatedDevices: 1
           validationError: null
           partitionSummary:
             - {attribute: dra.test/profile, type: big, total: 1, allocatable: 1}
             - {attribute: dra.test/profile, type: full, total: 1, allocatable: 0}
             - {attribute: dra.test/profile, type: half, total: 2, allocatable: 1}
-            - {attribute: dra.test/profile, type: small, total: 1, allocatable: 1}
+            - {attribute: dra.test/profile, type: small, total: 3, allocatable: 2}
       """
 
   @DRA-566 @gate:DRAPartitionableDevices @gate:DRAPartitionableDevicesType
