@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from dra_api.status import duplicate
 from dra_conformance.engine.mutation import Patch, mutant
 
 _BASE = "apiserver_emulator"
@@ -252,3 +253,157 @@ def _(patch: Patch) -> None:
         return key
 
     patch.wrap(f"{_BASE}.crd.cel_rules:SchemaRules._key", make)
+
+
+# -- access, webhooks and quotas ---------------------------------------------------------------------------------------
+
+
+@mutant("service-accounts-are-those-of-the-binding", rule="DRA-399")
+def _(patch: Patch) -> None:
+    """A role binding binds the service account of its own namespace, whatever namespace the subject names."""
+
+    def make(original: _Function) -> _Function:
+        def binds(binding: Any, user: Any, namespace: str) -> Any:
+            subjects = binding.get("subjects") or ()
+            if namespace:
+                subjects = [{**subject, "namespace": namespace} for subject in subjects]
+            return original({**binding, "subjects": subjects}, user, namespace)
+
+        return binds
+
+    patch.wrap(f"{_BASE}.auth:_binds", make)
+
+
+@mutant("first-rule-of-a-webhook-counts", rule="DRA-670")
+def _(patch: Patch) -> None:
+    """A webhook reviews only what the first of its rules matches."""
+
+    def make(original: _Function) -> _Function:
+        return lambda self, hook, *args: original(self, {**hook, "rules": (hook.get("rules") or ())[:1]}, *args)
+
+    patch.wrap(f"{_BASE}.webhooks:ValidatingWebhooks._rule_match", make)
+
+
+@mutant("first-configuration-of-webhooks-counts", rule="DRA-670")
+def _(patch: Patch) -> None:
+    """Only the webhooks of the first configuration are called."""
+    patch.wrap(f"{_BASE}.webhooks:ValidatingWebhooks._configurations", lambda original: lambda self: original(self)[:1])
+
+
+@mutant("deletion-is-subtracted-from-one-quota", rule="DRA-629")
+def _(patch: Patch) -> None:
+    """After a deletion only the first quota of the namespace is calculated again."""
+
+    def make(original: _Function) -> _Function:
+        return lambda self, kind, event: original(self, kind, event)[:1]
+
+    patch.wrap(f"{_BASE}.controllers.quotas:QuotaController.affected", make)
+
+
+# -- validation --------------------------------------------------------------------------------------------------------
+
+
+@mutant("first-node-selector-term-is-compared", rule="DRA-680")
+def _(patch: Patch) -> None:
+    """Of a gated pod's node selector terms, only the first one is compared with the former one."""
+
+    def make(original: _Function) -> _Function:
+        return lambda new, old: [error for error in original(new, old) if not error.field.endswith("[1]")]
+
+    patch.wrap(f"{_BASE}.pods.validation:_narrowing_errors", make)
+
+
+@mutant("first-two-valid-values-are-compared", rule="DRA-073")
+def _(patch: Patch) -> None:
+    """Of the valid values of a capacity, only the first two are compared for their order."""
+
+    def make(original: _Function) -> _Function:
+        return lambda *args: [error for error in original(*args) if not error.field.endswith("validValues[2]")]
+
+    patch.wrap(f"{_BASE}.dra.capacity:_values", make)
+
+
+@mutant("conditions-compared-at-the-same-place", rule="DRA-076")
+def _(patch: Patch) -> None:
+    """A failure condition is compared with the binding condition at the same place only."""
+
+    def make(original: _Function) -> _Function:
+        def check(holder: Any, path: str) -> Any:
+            binding, failure = holder.get("bindingConditions") or [], holder.get("bindingFailureConditions") or []
+            apart = {
+                f"{path}.bindingFailureConditions[{at}]"
+                for at, condition in enumerate(failure)
+                if binding[at : at + 1] != [condition]
+            }
+            found = original(holder, path)
+            return [error for error in found if "overlap" not in error.detail or error.field not in apart]
+
+        return check
+
+    patch.wrap(f"{_BASE}.dra.devices:validate_binding_conditions", make)
+
+
+@mutant("admin-access-to-the-first-device", rule="DRA-238")
+def _(patch: Patch) -> None:
+    """Only the first result of an allocation is checked for admin access."""
+
+    def make(original: _Function) -> _Function:
+        return lambda status: 0 if original(status) == 0 else None
+
+    patch.wrap(f"{_AUTHORIZATION}:_granted", make)
+
+
+@mutant("request-names-are-unique-among-claims", rule="DRA-046")
+def _(patch: Patch) -> None:
+    """A container cannot use requests of one name of two claims."""
+
+    def make(original: _Function) -> _Function:
+        def check(container: Any, field: str, names: Any) -> Any:
+            claims = (container.get("resources") or {}).get("claims") or ()
+            pairs = dict.fromkeys((one.get("name"), one["request"]) for one in claims if one.get("request"))
+            requests = [request for _, request in pairs]
+            twice = [duplicate(field, one) for one in requests if requests.count(one) > 1]
+            return original(container, field, names) + twice
+
+        return check
+
+    patch.wrap(f"{_BASE}.pods.validation:_container_claim_errors", make)
+
+
+@mutant("first-rule-of-a-schema-is-run", rule="DRA-399b")
+def _(patch: Patch) -> None:
+    """Of several rules of a schema, only the first one is run."""
+
+    def make(original: _Function) -> _Function:
+        def errors(self: Any, value: Any, old: Any, path: str = "") -> Any:
+            rules, self._rules = self._rules, self._rules[:1]
+            try:
+                return original(self, value, old, path)
+            finally:
+                self._rules = rules
+
+        return errors
+
+    patch.wrap(f"{_BASE}.crd.cel_rules:SchemaRules.errors", make)
+
+
+@mutant(
+    "partitions-fit-one-by-one",
+    rule="DRA-565",
+    kubernetes_version="1.37",
+    feature_gates=("DRAResourcePoolStatus=true", "DRAPartitionableDevicesType=true"),
+)
+def _(patch: Patch) -> None:
+    """Partitions of a type are counted as if each were the only one that is allocated."""
+
+    def make(original: _Function) -> _Function:
+        def entry(attribute: Any, kind: Any, group: Any, free: Any, used: Any) -> Any:
+            alone = [
+                original(attribute, kind, replace(group, devices=[one]), free, used)["allocatable"]
+                for one in group.devices
+            ]
+            return {**original(attribute, kind, group, free, used), "allocatable": sum(alone)}
+
+        return entry
+
+    patch.wrap(f"{_BASE}.controllers.pool_summaries:_entry", make)

@@ -17,6 +17,4 @@ def _(world: World, fields: str, rule: str) -> None:
 @given("another webhook that cannot be reached, with {fields} and the rule {rule}")
 def _(world: World, fields: str, rule: str) -> None:
     """Register a second webhook, in a configuration whose name precedes that of the first one."""
-    register_unreachable(
-        world, fields=mapping_of(world, fields), rule=mapping_of(world, rule), name="another-webhook"
-    )
+    register_unreachable(world, fields=mapping_of(world, fields), rule=mapping_of(world, rule), name="another-webhook")
