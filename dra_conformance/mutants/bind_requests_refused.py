@@ -161,6 +161,16 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.binder.claims:without_finalizer", lambda claim: claim)
 
 
+@mutant("binder-removes-all-finalizers", rule="KAI-160b")
+def _(patch: Patch) -> None:
+    """A claim that is released loses the finalizers of other components too."""
+
+    def without_finalizer(claim: Obj) -> Obj:
+        return {**claim, "metadata": {**claim["metadata"], "finalizers": []}}
+
+    patch.replace("reference_impl.binder.claims:without_finalizer", without_finalizer)
+
+
 @mutant("binder-renews-the-condition", rule="KAI-170b")
 def _(patch: Patch) -> None:
     """The condition gets a new lastTransitionTime with each message."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from dra_api.objects import key_of, meta, name_of
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.binder.failure import BindFailure
 
@@ -170,3 +172,168 @@ def _(patch: Patch) -> None:
         return claim_of
 
     patch.wrap(f"{VOLUMES}._claim", wrapped)
+
+
+@mutant("one-bound-volume-suffices", rule="KAI-460")
+def _(patch: Patch) -> None:
+    """A pod is bound as soon as one of its claims is bound."""
+
+    def wrapped(original: Any) -> Any:
+        def bind(self: Any, pod: Any, node: Any) -> bool:
+            bound: bool = original(self, pod, node)
+            volumes = [one["persistentVolumeClaim"] for one in pod["spec"]["volumes"] if "persistentVolumeClaim" in one]
+            names = [one["claimName"] for one in volumes]
+            found = [self._claim(pod, name, ephemeral=False) for name in names]
+            return bound or any("pv.kubernetes.io/bind-completed" in meta(one).get("annotations", {}) for one in found)
+
+        return bind
+
+    patch.wrap(f"{VOLUMES}._bind", wrapped)
+
+
+@mutant("first-volume-claim-wakes", rule="KAI-460")
+def _(patch: Patch) -> None:
+    """A change of the pod's first claim only makes the binder look at its volumes again."""
+
+    def wrapped(original: Any) -> Any:
+        def on_claim(self: Any, change: Any) -> None:
+            if any(wait.claims[0] == name_of(change.object) for wait in list(self._waiting.values())):
+                original(self, change)
+
+        return on_claim
+
+    patch.wrap(f"{VOLUMES}.on_claim", wrapped)
+
+
+@mutant("annotations-of-volumes-replaced", rule="KAI-460")
+def _(patch: Patch) -> None:
+    """A reserved volume has no annotations but the binder's."""
+
+    def wrapped(original: Any) -> Any:
+        return lambda volume, claim: original({**volume, "metadata": {**meta(volume), "annotations": {}}}, claim)
+
+    patch.wrap(f"{MODULE}:reserved", wrapped)
+
+
+@mutant("topologies-met-in-part", rule="KAI-462")
+def _(patch: Patch) -> None:
+    """A topology of a StorageClass admits a node that meets one of its expressions."""
+
+    def wrapped(original: Any) -> Any:
+        def can_provision(storage_class: Any, node: Any) -> Any:
+            terms = [
+                {"matchLabelExpressions": [item]}
+                for term in storage_class.get("allowedTopologies") or ()
+                for item in term["matchLabelExpressions"]
+            ]
+            return original({**storage_class, "allowedTopologies": terms}, node)
+
+        return can_provision
+
+    patch.wrap(f"{MODULE}:can_provision", wrapped)
+
+
+@mutant("volume-claims-compared-by-name", rule="KAI-490")
+def _(patch: Patch) -> None:
+    """A volume is a claim's if the names are equal, in whatever namespace and of whatever uid."""
+
+    def is_reserved(volume: Any, claim: Any) -> bool:
+        return bool((volume["spec"].get("claimRef") or {}).get("name") == name_of(claim))
+
+    patch.replace(f"{MODULE}:is_reserved", is_reserved)
+
+
+@mutant("largest-volume-reserved", rule="KAI-490")
+def _(patch: Patch) -> None:
+    """Of several volumes that fit, the largest is reserved."""
+
+    def wrapped(original: Any) -> Any:
+        def writes_for(self: Any, claim: Any, node: Any, taken: Any) -> Any:
+            others = list(taken)
+            writes = original(self, claim, node, others)
+            while writes and writes[0].resource.plural == "persistentvolumes":
+                others.append(name_of(writes[0].obj))
+                try:
+                    larger = original(self, claim, node, others)
+                except BindFailure:
+                    break
+                if not larger:
+                    break
+                writes = larger
+            return writes
+
+        return writes_for
+
+    patch.wrap(f"{VOLUMES}._writes_for", wrapped)
+
+
+@mutant("small-volume-reserved", rule="KAI-490")
+def _(patch: Patch) -> None:
+    """The size of a volume is not compared with the request."""
+    patch.replace(f"{MODULE}:_requested", lambda spec: 0)
+
+
+@mutant("volume-of-any-phase-reserved", rule="KAI-490")
+def _(patch: Patch) -> None:
+    """A volume without claim is free, whatever its phase is."""
+    patch.replace(f"{MODULE}:is_free", lambda volume: not volume["spec"].get("claimRef"))
+
+
+@mutant("access-modes-ignored", rule="KAI-490")
+def _(patch: Patch) -> None:
+    """The access modes of a volume are not compared with those of the claim."""
+
+    def wrapped(original: Any) -> Any:
+        return lambda volume, claim: original(volume, {**claim, "spec": {**claim["spec"], "accessModes": []}})
+
+    patch.wrap(f"{MODULE}:fits", wrapped)
+
+
+@mutant("ephemeral-claims-of-others-used", rule="KAI-491")
+def _(patch: Patch) -> None:
+    """The owner of an ephemeral volume's claim is not looked at."""
+
+    def wrapped(original: Any) -> Any:
+        return lambda self, pod, name, *, ephemeral: original(self, pod, name, ephemeral=False)
+
+    patch.wrap(f"{VOLUMES}._claim", wrapped)
+
+
+@mutant("ephemeral-claims-refused", rule="KAI-491")
+def _(patch: Patch) -> None:
+    """The claim of an ephemeral volume is searched under the name of the volume."""
+
+    def claims_of(pod: Any) -> Any:
+        for volume in pod["spec"].get("volumes") or ():
+            if volume.get("ephemeral"):
+                yield str(volume["name"]), True
+
+    patch.replace(f"{MODULE}:_claims_of", claims_of)
+
+
+@mutant("volume-timeout-starts-again", rule="KAI-492")
+def _(patch: Patch) -> None:
+    """Each look at the volumes starts their time again."""
+
+    def wrapped(original: Any) -> Any:
+        def require_bound(self: Any, pod: Any, node: Any) -> None:
+            self._waiting.pop(key_of(pod), None)
+            original(self, pod, node)
+
+        return require_bound
+
+    patch.wrap(f"{VOLUMES}.require_bound", wrapped)
+
+
+@mutant("volume-timeout-of-one-minute", rule="KAI-492")
+def _(patch: Patch) -> None:
+    """The time limit for volumes is one minute."""
+
+    def wrapped(original: Any) -> Any:
+        def require_bound(self: Any, pod: Any, node: Any) -> None:
+            self._options = replace(self._options, volume_timeout=60.0)
+            original(self, pod, node)
+
+        return require_bound
+
+    patch.wrap(f"{VOLUMES}.require_bound", wrapped)

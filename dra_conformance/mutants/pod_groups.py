@@ -14,6 +14,7 @@ from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.api_patches import forget
 from dra_conformance.mutants.pod_group_gates import ON
 from reference_impl.claim_controller import pod_state
+from reference_impl.claim_controller.controller import TransientFailure
 from reference_impl.scheduler.pod_claims import MAX_RESERVED_FOR
 from reference_impl.scheduler.publish import PublishError
 
@@ -293,6 +294,20 @@ def _(patch: Patch) -> None:
         return sync_pod
 
     patch.wrap(f"{_CONTROLLER}.sync_pod", wrapped)
+
+
+@mutant("refused-claims-of-groups-given-up", rule="DRA-740", **ON)
+def _(patch: Patch) -> None:
+    """A claim of a group that the API server has refused is not tried again."""
+
+    def wrapped(original: Any) -> Any:
+        def sync_group(self: Any, group: Obj) -> None:
+            with contextlib.suppress(TransientFailure):
+                original(self, group)
+
+        return sync_group
+
+    patch.wrap(f"{_CONTROLLER}.sync_group", wrapped)
 
 
 @mutant("group-event-about-v1", rule="DRA-556", **ON)

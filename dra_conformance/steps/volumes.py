@@ -3,7 +3,7 @@
 The harness completes bindings as kube-controller-manager and a provisioner do, so that a scenario decides when.
 
 Source: Kubernetes documentation, Storage Classes (volume binding mode) and Persistent Volumes; rules KAI-460 to
-KAI-467.
+KAI-467, KAI-490 to KAI-492.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from __future__ import annotations
 from dra_api.objects import (
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
+    PODS,
     STORAGE_CLASSES,
     Obj,
     meta,
+    owner_reference,
     uid_of,
 )
 from dra_conformance.engine.vocabulary import given, then, when, words
@@ -104,6 +106,25 @@ def _(world: World, pod: str, claims: str, volumes: str) -> None:
     obj = pod_object(world, pod, [by_name(claim) for claim in words(claims)], scheduler=scheduler_of(world))
     obj["spec"]["volumes"] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in words(volumes)]
     create_pod(world, obj)
+
+
+@given('a pod "{pod}" using claim "{claim}" and the ephemeral volume "{volume}"')
+def _(world: World, pod: str, claim: str, volume: str) -> None:
+    """Create a pod with a generic ephemeral volume; its PersistentVolumeClaim is called POD-VOLUME."""
+    obj = pod_object(world, pod, [by_name(claim)], scheduler=scheduler_of(world))
+    template = {"spec": {"accessModes": _ACCESS, "resources": {"requests": _SIZE}}}
+    obj["spec"]["volumes"] = [{"name": volume, "ephemeral": {"volumeClaimTemplate": template}}]
+    create_pod(world, obj)
+
+
+@given('the PersistentVolumeClaim "{claim}" was made for pod "{pod}"')
+def _(world: World, claim: str, pod: str) -> None:
+    """Give a claim the owner that the controller of ephemeral volumes gives it."""
+    owner = {**world.client.get(PODS, pod, world.namespace), "apiVersion": "v1", "kind": "Pod"}
+    references = [owner_reference(owner, controller=True, block_owner_deletion=True)]
+    change = {"metadata": {"ownerReferences": references}}
+    world.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, change, world.namespace)
+    world.settle()
 
 
 @given('PersistentVolumeClaim "{claim}" is bound to PersistentVolume "{volume}"')

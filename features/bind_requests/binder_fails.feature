@@ -154,6 +154,7 @@ Feature: Failed BindRequests
     And claim "shared" holds the devices "dev-0" of "n1"
     And a pod "first" using claim "shared"
     And claim "shared" is reserved by hand for pods "first"
+    And "metadata.finalizers" of the ResourceClaim "two" is set to [dra.test/first, dra.test/last]
     And a pod "train" using claim "one, two, shared"
     And the API server answers 500 to the next 100 bindings of Pod
     When a BindRequest "train" of pod "train" to "n1" is created giving:
@@ -168,8 +169,10 @@ Feature: Failed BindRequests
     And claim "one" is reserved for exactly the pods ""
     And claim "two" is reserved for exactly the pods ""
     And the ResourceClaim "one" has "metadata.finalizers" without resource.kubernetes.io/delete-protection
+    And the ResourceClaim "two" has "metadata.finalizers" [dra.test/first, dra.test/last]
     And claim "shared" is reserved for exactly the pods "first"
     And the ResourceClaim "shared" keeps "status.allocation.devices.results[*].device" [dev-0]
+    Given "metadata.finalizers" of the ResourceClaim "two" is set to null
 
   @KAI-160b @needs:faults
   Scenario: The reservation of a pod is released although another pod of its name is bound

@@ -16,10 +16,12 @@ Feature: The binder binds the volumes of a pod
   Scenario: A volume of the selected node is reserved, and the pod is bound when the volume is bound
     Given a PersistentVolume "first" of StorageClass "local" on node "n1"
     And a PersistentVolume "second" of StorageClass "local" on node "n2"
+    And "metadata.annotations" of the PersistentVolume "second" is set to {example.com/rack: r7}
     And a PersistentVolumeClaim "data" of StorageClass "local"
     And a pod "train" using claim "claim" and PersistentVolumeClaims "data"
     When a BindRequest "train" of pod "train" to "n2" giving claim "claim" the devices "dev-1", with backoffLimit 20, is created
     Then PersistentVolume "second" is reserved for PersistentVolumeClaim "data"
+    And the PersistentVolume "second" has "metadata.annotations" containing {example.com/rack: r7}
     And PersistentVolume "first" stays free
     And pod "train" stays unbound
     When PersistentVolumeClaim "data" is bound to PersistentVolume "second"
@@ -36,6 +38,41 @@ Feature: The binder binds the volumes of a pod
     When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1", with backoffLimit 20, is created
     Then the PersistentVolumes "first, second" are reserved for the PersistentVolumeClaims "data, model", one each
 
+  @KAI-460
+  Scenario: A pod with two claims is bound when the second of them is bound
+    Given a PersistentVolume "first" of StorageClass "local" on node "n1"
+    And a PersistentVolumeClaim "data" of StorageClass "local"
+    And a PersistentVolumeClaim "model" of StorageClass "made"
+    And a pod "train" using claim "claim" and PersistentVolumeClaims "data, model"
+    When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1", with backoffLimit 20, is created
+    Then PersistentVolume "first" is reserved for PersistentVolumeClaim "data"
+    And the node "n1" is selected for PersistentVolumeClaim "model"
+    When PersistentVolumeClaim "data" is bound to PersistentVolume "first"
+    Then pod "train" stays unbound
+    When a volume "made-volume" on node "n1" is made for PersistentVolumeClaim "model"
+    Then pod "train" is bound to "n1"
+    And claim "claim" is reserved for exactly the pods "train"
+
+  @KAI-490
+  Scenario Outline: A volume is not reserved if <why>
+    Given a PersistentVolume "decoy" of StorageClass "local" on node "n1"
+    And "<field>" of the PersistentVolume "decoy" is set to <value>
+    And a PersistentVolume "right" of StorageClass "local" on node "n1"
+    And a PersistentVolumeClaim "data" of StorageClass "local"
+    And a pod "train" using claim "claim" and PersistentVolumeClaims "data"
+    When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1", with backoffLimit 20, is created
+    Then PersistentVolume "right" is reserved for PersistentVolumeClaim "data"
+    And the PersistentVolume "decoy" keeps "spec.claimRef" without {uid: $(uid:data)}
+
+    Examples:
+      | why                                                    | field                 | value                                                                                              |
+      | it is smaller than the request                         | spec.capacity.storage | 1023Mi                                                                                             |
+      | a smaller one is large enough                          | spec.capacity.storage | 1025Mi                                                                                             |
+      | it lacks the access mode of the claim                  | spec.accessModes      | [ReadOnlyMany, ReadWriteMany]                                                                      |
+      | it is not available                                    | status.phase          | Failed                                                                                             |
+      | it is reserved for a claim of the name elsewhere       | spec.claimRef         | {apiVersion: v1, kind: PersistentVolumeClaim, namespace: elsewhere, name: data, uid: other}        |
+      | it is reserved for a former claim of the name          | spec.claimRef         | {apiVersion: v1, kind: PersistentVolumeClaim, namespace: $(namespace), name: data, uid: former}    |
+
   @KAI-461
   Scenario: A volume is made for the selected node, and the pod is bound when it is bound
     Given a PersistentVolumeClaim "data" of StorageClass "made"
@@ -46,6 +83,60 @@ Feature: The binder binds the volumes of a pod
     When a volume "made-volume" on node "n2" is made for PersistentVolumeClaim "data"
     Then pod "train" is bound to "n2"
     And claim "claim" is reserved for exactly the pods "train"
+
+  @KAI-462 @KAI-461
+  Scenario: A volume is made only for a node that the topology of its StorageClass admits
+    Given "metadata.labels.zone" of the Node "n1" is set to a
+    And "metadata.labels.rack" of the Node "n1" is set to r1
+    And "metadata.labels.zone" of the Node "n2" is set to a
+    And "metadata.labels.rack" of the Node "n2" is set to r2
+    And "allowedTopologies" of the StorageClass "made" is set to [{matchLabelExpressions: [{key: zone, values: [b]}]}, {matchLabelExpressions: [{key: zone, values: [c, a]}, {key: rack, values: [r1]}]}]
+    And a PersistentVolumeClaim "data" of StorageClass "made"
+    And a PersistentVolumeClaim "model" of StorageClass "made"
+    And a pod "admitted" using claim "claim" and PersistentVolumeClaims "model"
+    And a pod "train" using claim "claim" and PersistentVolumeClaims "data"
+    When a BindRequest "train" of pod "train" to "n2" giving claim "claim" the devices "dev-1" is created
+    Then BindRequest "train" fails with a reason [KAI-462]
+    And pod "train" stays unbound [KAI-462]
+    And the PersistentVolumeClaim "data" keeps "metadata.annotations['volume.kubernetes.io/selected-node']" null [KAI-462]
+    When a BindRequest "admitted" of pod "admitted" to "n1" giving claim "claim" the devices "dev-1", with backoffLimit 20, is created
+    Then the node "n1" is selected for PersistentVolumeClaim "model" [KAI-461]
+
+  @KAI-491
+  Scenario: A claim that was not made for the pod is not used for its ephemeral volume
+    Given a pod "other" without claims
+    And a PersistentVolume "first" of StorageClass "local" on node "n1"
+    And a PersistentVolume "second" of StorageClass "local" on node "n1"
+    And a PersistentVolumeClaim "own-scratch" of StorageClass "local"
+    And a PersistentVolumeClaim "foreign-scratch" of StorageClass "local"
+    And a pod "own" using claim "claim" and the ephemeral volume "scratch"
+    And a pod "foreign" using claim "claim" and the ephemeral volume "scratch"
+    And the PersistentVolumeClaim "own-scratch" was made for pod "own"
+    And the PersistentVolumeClaim "foreign-scratch" was made for pod "other"
+    And PersistentVolumeClaim "own-scratch" is bound to PersistentVolume "first"
+    And PersistentVolumeClaim "foreign-scratch" is bound to PersistentVolume "second"
+    When a BindRequest "foreign" of pod "foreign" to "n1" giving claim "claim" the devices "dev-1" is created
+    Then BindRequest "foreign" fails with a reason
+    And pod "foreign" stays unbound
+    When a BindRequest "own" of pod "own" to "n1" giving claim "claim" the devices "dev-1" is created
+    Then pod "own" is bound to "n1"
+
+  @KAI-492 @needs:virtual-clock
+  Scenario: A BindRequest fails if the volumes are not bound in time
+    Given a PersistentVolume "first" of StorageClass "local" on node "n1"
+    And a PersistentVolumeClaim "data" of StorageClass "local"
+    And a pod "train" using claim "claim" and PersistentVolumeClaims "data"
+    When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
+    Then PersistentVolume "first" is reserved for PersistentVolumeClaim "data"
+    When 100 seconds pass
+    # The binder looks at the volumes again, and the time goes on.
+    And "metadata.labels" of the PersistentVolumeClaim "data" is set to {seen: once}
+    Then pod "train" stays unbound
+    And the BindRequest "train" keeps "status.phase" other than Failed
+    When 30 seconds pass
+    Then BindRequest "train" fails with a reason
+    And pod "train" stays unbound
+    And claim "claim" stays unallocated
 
   @KAI-462 @KAI-463
   Scenario Outline: A BindRequest fails if a volume cannot be bound, because <why>

@@ -189,6 +189,14 @@ Feature: Claims of PodGroups
     When it is created
     Then workload PodGroup "early" has each of its claims once
 
+  @DRA-740 @gate:DRAWorkloadResourceClaims @needs:faults
+  Scenario: A PodGroup gets its claims once the API server accepts them again
+    Given the objects of the manifest "claims/labelled-template"
+    And the API server answers 403 to the next 3 creations of ResourceClaim
+    And a workload PodGroup "train" using template "labelled" as "left, right"
+    When every fault has affected a request
+    Then workload PodGroup "train" has each of its claims once
+
   @DRA-548b @gate:DRAWorkloadResourceClaims
   Scenario Outline: A claim of a PodGroup that is created again is recorded beside the other, <lost> entry
     Given the objects of the manifest "claims/labelled-template"
