@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from dra_api.objects import key_of, meta, name_of
@@ -318,20 +317,6 @@ def _(patch: Patch) -> None:
     def wrapped(original: Any) -> Any:
         def require_bound(self: Any, pod: Any, node: Any) -> None:
             self._waiting.pop(key_of(pod), None)
-            original(self, pod, node)
-
-        return require_bound
-
-    patch.wrap(f"{VOLUMES}.require_bound", wrapped)
-
-
-@mutant("volume-timeout-of-one-minute", rule="KAI-492")
-def _(patch: Patch) -> None:
-    """The time limit for volumes is one minute."""
-
-    def wrapped(original: Any) -> Any:
-        def require_bound(self: Any, pod: Any, node: Any) -> None:
-            self._options = replace(self._options, volume_timeout=60.0)
             original(self, pod, node)
 
         return require_bound
