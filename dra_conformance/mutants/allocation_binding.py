@@ -171,6 +171,23 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_CONDITIONS}:seconds_left", make)
 
 
+@mutant("timestamp-added-with-the-reservation", rule="DRA-726")
+def _(patch: Patch) -> None:
+    """The scheduler adds the missing time to an allocation that it reserves."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def write(self: Any, current: Obj, allocation: Obj, pod: Obj) -> None:
+            stored = (current.get("status") or {}).get("allocation")
+            if stored and "allocationTimestamp" not in stored:
+                timed = {**stored, "allocationTimestamp": timestamp(self._clock.now())}
+                current = {**current, "status": {**current["status"], "allocation": timed}}
+            original(self, current, allocation, pod)
+
+        return write
+
+    patch.wrap(f"{_SCHEDULER}.publish:DirectPublisher._write", make)
+
+
 @mutant("no-event-for-pending-conditions", rule="DRA-253")
 def _(patch: Patch) -> None:
     """There is no event BindingConditionsPending while a pod waits for its devices."""

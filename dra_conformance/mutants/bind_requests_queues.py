@@ -114,7 +114,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_QUEUES}._with_parents", wrapped)
 
 
-@mutant("queue-quota-of-the-parent-is-ignored", rule="DRA-724")
+@mutant("queue-quota-of-the-parent-is-ignored", rule="KAI-493")
 def _(patch: Patch) -> None:
     """Only the quota of the queue of the PodGroup counts; the limits of all queues do."""
 

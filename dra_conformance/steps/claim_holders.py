@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dra_api.clock import timestamp
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj
 from dra_conformance.core.invented_names import invented
 from dra_conformance.core.values import read_value
@@ -53,7 +54,9 @@ def hold(world: World, claim: str, devices: str, node: str, reserved: Sequence[O
     def change(obj: Obj) -> None:
         request = obj["spec"]["devices"]["requests"][0]["name"]
         results = simulated_results(world, node, devices, request=request)
-        obj.setdefault("status", {})["allocation"] = allocation_on(world.name(node), results)
+        allocation = allocation_on(world.name(node), results)
+        allocation["allocationTimestamp"] = timestamp(world.clock.now())
+        obj.setdefault("status", {})["allocation"] = allocation
         if reserved:
             obj["status"]["reservedFor"] = list(reserved)
 

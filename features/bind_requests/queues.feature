@@ -153,7 +153,7 @@ Feature: The pods of a queue take no more than its limits
     Given pods "serve" 1 to 2 of PodGroup "serve" using template "one" and requesting {cpu: 1}
     Then 1 pods of PodGroup "serve" get BindRequests, with a device each
 
-  @DRA-724
+  @KAI-493
   Scenario: Pods that cannot be preempted take no more than the quota of the queue above theirs
     Given a Queue "left" below "department" with {cpu: {quota: 2000}}
     And a Queue "right" below "department" with {cpu: {quota: 2000}}

@@ -242,15 +242,13 @@ Feature: Status of resource pools
       allNodes: true
       pool: {name: p, resourceSliceCount: 2}
       partitionTypeAttribute: dra.test/profile
-      devices:
-        - {name: full, attributes: {dra.test/profile: {string: full}}, consumesCounters: [{counterSet: one, counters: {units: {value: "2"}}}]}
-        - {name: half-1, attributes: {dra.test/profile: {string: half}}, consumesCounters: [{counterSet: one, counters: {units: {value: "1"}}}]}
-        - {name: half-2, attributes: {dra.test/profile: {string: half}}, consumesCounters: [{counterSet: one, counters: {units: {value: "1"}}}]}
-        - {name: big, attributes: {dra.test/profile: {string: big}}, consumesCounters: [{counterSet: two, counters: {units: {value: "2"}}}]}
-        - {name: small, attributes: {dra.test/profile: {string: small}}, consumesCounters: [{counterSet: two, counters: {units: {value: "1"}}}]}
-        - {name: small-2, attributes: {dra.test/profile: {string: small}}, consumesCounters: [{counterSet: two, counters: {units: {value: "1"}}}]}
-        - {name: small-3, attributes: {dra.test/profile: {string: small}}, consumesCounters: [{counterSet: two, counters: {units: {value: "1"}}}]}
-        - {name: whole}
+      devices: [{name: whole}, {name: full, attributes: {dra.test/profile: {string: full}}, consumesCounters: [{counterSet: one, counters: {units: {value: "2"}}}]},
+        {name: half-1, attributes: {dra.test/profile: {string: half}}, consumesCounters: [{counterSet: one, counters: {units: {value: "1"}}}]},
+        {name: half-2, attributes: {dra.test/profile: {string: half}}, consumesCounters: [{counterSet: one, counters: {units: {value: "1"}}}]},
+        {name: big, attributes: {dra.test/profile: {string: big}}, consumesCounters: [{counterSet: two, counters: {units: {value: "2"}}}]},
+        {name: small, attributes: {dra.test/profile: {string: small}}, consumesCounters: [{counterSet: two, counters: {units: {value: "1"}}}]},
+        {name: small-2, attributes: {dra.test/profile: {string: small}}, consumesCounters: [{counterSet: two, counters: {units: {value: "1"}}}]},
+        {name: small-3, attributes: {dra.test/profile: {string: small}}, consumesCounters: [{counterSet: two, counters: {units: {value: "1"}}}]}]
       """
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "held" for 1 of "accelerator"
