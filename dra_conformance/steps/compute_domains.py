@@ -194,12 +194,22 @@ def _(world: World, name: str, datatable: list[list[str]]) -> None:
 def write_daemons(world: World, name: str, rows: Sequence[Sequence[str]], namespace: str) -> None:
     """Write daemon pods and clique entries: node, state of the pod, clique, status of the entry; see the first step."""
     uid = uid_of(domain(world, name))
+    if world.run.on_existing_cluster and _has_daemon_set_controller(world, namespace):
+        raise Untestable(
+            "the DaemonSet controller of the cluster adopts daemon pods that a scenario writes, and deletes them"
+        )
     for node, pod, number, status in rows:
         clique = clique_id(world, number)
         if pod != "none":
             _write_daemon_pod(world, uid, node, clique, ready=pod, namespace=namespace)
         if status:
             _write_entry(world, uid, node, clique, status=status, namespace=namespace)
+
+
+def _has_daemon_set_controller(world: World, namespace: str) -> bool:
+    """Return whether a DaemonSet of the namespace, such as that of the driver itself, was seen by its controller."""
+    found = world.client.list(DAEMON_SETS, namespace).items
+    return any((one.get("status") or {}).get("observedGeneration") for one in found)
 
 
 def clique_id(world: World, text: str) -> str | None:
