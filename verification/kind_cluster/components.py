@@ -143,7 +143,7 @@ def judge(node: str, address: str) -> list[Obj]:
         "name": _JUDGE,
         "image": IMAGE,
         "imagePullPolicy": PULL,
-        "command": ["sleep", "86400"],
+        "command": ["python3", "-c", "import signal; signal.pause()"],
         "securityContext": {"runAsUser": 0},
         "volumeMounts": [
             *({"name": name, "mountPath": path} for name, path in folders.items()),
