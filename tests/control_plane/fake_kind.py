@@ -2,6 +2,7 @@
 
 Called as `fake_kind.py FOLDER PROGRAM WORDS...`. Files in FOLDER change what happens: `fail.<PROGRAM>.<WORD>` has the
 message and lets the calls with that first word fail; `network` is there while Docker has a network `kind`.
+Each line of `attached` is a container for which Docker refuses once to remove it.
 """
 
 from __future__ import annotations
@@ -43,11 +44,17 @@ def _kind(folder: Path, words: list[str]) -> int:
 
 
 def _docker(folder: Path, words: list[str]) -> int:
+    attached = (folder / "attached").read_text().splitlines() if (folder / "attached").exists() else []
     if words[0] == "info":
         print(json.dumps({"ServerVersion": "29.0", "CgroupVersion": "2", "Driver": "overlay2"}))
     elif words[:2] == ["network", "inspect"]:
+        if "--format" in words and attached:
+            print(attached[0])
         return 0 if (folder / "network").exists() else 1
     elif words[:2] == ["network", "rm"]:
+        if attached:
+            (folder / "attached").write_text("".join(f"{name}\n" for name in attached[1:]))
+            return 1
         (folder / "network").unlink()
     return 0
 

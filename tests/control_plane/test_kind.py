@@ -101,6 +101,23 @@ def test_a_network_that_was_there_before_stays(tmp_path: Path, programs: Path) -
     assert (programs / "network").exists()
 
 
+def test_a_network_is_removed_once_its_containers_are_detached(tmp_path: Path, programs: Path) -> None:
+    plane = plane_in(tmp_path)
+    plane.start()
+    (programs / "attached").write_text(f"{plane.cluster}-worker\n" * 2)
+    plane.stop()
+    assert not (programs / "network").exists()
+
+
+def test_a_network_that_another_cluster_uses_stays(tmp_path: Path, programs: Path) -> None:
+    plane = plane_in(tmp_path)
+    plane.start()
+    (programs / "attached").write_text("other-control-plane\n" * 9)
+    plane.stop()
+    assert (programs / "network").exists()
+    assert sum(words[:2] == ["network", "rm"] for words in calls(programs, "docker")) == 1
+
+
 def test_the_user_s_kubeconfig_is_not_touched(tmp_path: Path, programs: Path) -> None:
     plane = plane_in(tmp_path)
     plane.start()

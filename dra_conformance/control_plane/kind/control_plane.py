@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 import secrets
 import shutil
+import threading
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from dra_api.clock import RealClock
 from dra_conformance.control_plane.base import NotOurs
 from dra_conformance.control_plane.image_cluster import ImageControlPlane
 from dra_conformance.control_plane.kind import configuration, contents, programs
@@ -27,6 +29,8 @@ _CREATED_WITHIN = 420.0
 _READY_WITHIN = 240
 _ENDED_WITHIN = 120.0
 _NETWORK = "kind"
+_NAMES = ("--format", "{{range .Containers}}{{.Name}} {{end}}")
+_DETACHED_WITHIN, _AGAIN = 15.0, 0.5
 _RESERVED = "dra-conformance/reserved"
 # Words of Docker's and kind's messages, and what they mean.
 _CAUSES = (
@@ -218,7 +222,20 @@ class KindControlPlane(ImageControlPlane):
                 hint=f"`kind delete cluster --name {self.cluster}`",
             )
         if not self._had_network:
-            self._docker("network", "rm", _NETWORK)  # refused while another cluster uses it
+            self._remove_network()
+
+    def _remove_network(self) -> None:
+        """Remove the network, unless another cluster uses it.
+
+        Docker refuses while it still detaches a container of this cluster, for example after an interrupt.
+        """
+        clock = RealClock()
+        deadline = clock.monotonic() + _DETACHED_WITHIN
+        while not self._docker("network", "rm", _NETWORK) and clock.monotonic() < deadline:
+            shown = programs.run([programs.DOCKER, "network", "inspect", *_NAMES, _NETWORK], timeout=_ENDED_WITHIN)
+            if shown.returncode != 0 or any(not name.startswith(self.cluster) for name in shown.stdout.split()):
+                return
+            clock.wait(threading.Event(), _AGAIN)
 
     def _docker(self, *words: str) -> bool:
         return programs.run([programs.DOCKER, *words], timeout=_ENDED_WITHIN).returncode == 0
