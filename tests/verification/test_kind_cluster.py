@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -263,6 +264,19 @@ def test_ctrl_c_at_a_stage(
     found = "\n".join(interrupted.interrupted(stage, tmp_path / "log"))
     assert wrong in found
     assert bool(wrong) == bool(found)
+
+
+def test_ctrl_c_reaches_commands_of_checks_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leftovers, "there", frozenset)
+    command = [sys.executable, "-c", f"{WAITS}signal.pause()"]
+    stage = interrupted.Stage(name="it waits", command=command, reached=lambda log: "ready" in log.read_text(), code=-2)
+    monkeypatch.setattr(interrupted, "stages", lambda *_: iter([stage]))
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in `make verify-kind &`
+    try:
+        assert list(interrupted.look("node:v1.37.2", tmp_path, tmp_path)) == []
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_process_that_has_ended_and_is_not_reaped_does_not_count() -> None:

@@ -37,8 +37,13 @@ class Stage:
 
 def look(image: str, folder: Path, archives: Path) -> Iterator[str]:
     """Interrupt commands at each stage and yield what is not as expected."""
-    for stage in stages(image, folder, archives):
-        yield from interrupted(stage, folder / "interrupted.log")
+    # A shell that starts this in the background lets it ignore SIGINT, and its children inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        for stage in stages(image, folder, archives):
+            yield from interrupted(stage, folder / "interrupted.log")
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def stages(image: str, folder: Path, archives: Path) -> Iterator[Stage]:
