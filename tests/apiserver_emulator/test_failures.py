@@ -92,6 +92,7 @@ def test_what_a_webhook_refuses_is_done_when_its_configuration_is_gone(
 def test_a_failure_of_the_server_is_not_hidden_by_a_webhook_that_was_there(
     plane: ApiServerEmulator, client: KubeClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert plane.server.controllers.wait_idle(5)  # the accounts of the first namespaces
     monkeypatch.setattr(ServiceAccountController, "create_default", failing(StatusError(500, "InternalError", "lost")))
     client.create(VALIDATING_WEBHOOKS, {"metadata": {"name": "any"}, "webhooks": []})
     make_namespace(client, "first")
@@ -108,6 +109,7 @@ def test_a_failure_of_the_server_is_not_hidden_by_a_webhook_that_was_there(
 def test_a_lost_race_of_a_controller_is_no_failure(
     plane: ApiServerEmulator, client: KubeClient, monkeypatch: pytest.MonkeyPatch, reason: str
 ) -> None:
+    assert plane.server.controllers.wait_idle(5)  # the accounts of the first namespaces
     monkeypatch.setattr(ServiceAccountController, "create_default", failing(StatusError(409, reason, "too late")))
     make_namespace(client, "first")
     assert plane.server.controllers.wait_idle(5)
