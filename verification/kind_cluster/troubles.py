@@ -18,8 +18,11 @@ from verification.kind_cluster import leftovers
 from verification.kind_cluster.engine import Engine, lacks_sys_resource
 
 _LOADED, _ENDED = 300.0, 400.0
-_SPARE = 1.35
-"""The disk of an engine is so many times as large as the archive of the node image, until it is filled."""
+_SPARE = 3.0
+"""The disk of an engine is so many times as large as the archive of the node image, until it is filled.
+
+Docker unpacks the archive and each layer beside the image.
+"""
 
 
 def look(archive: Path, folder: Path, *, cgroup: str) -> Iterator[str]:
