@@ -300,7 +300,7 @@ def test_the_stages_are_in_the_order_of_a_run(tmp_path: Path) -> None:
     assert not found[3].reached(log)
     (tmp_path / "interrupted").mkdir()
     events = tmp_path / "interrupted/events.jsonl"
-    events.write_text('{"kind":"api","seq":1}\n')
+    events.write_text('{"kind":"scenario-started","seq":1}\n')
     assert not found[3].reached(log)
-    events.write_text('{"kind":"scenario-started","seq":2}\n')
+    events.write_text('{"kind":"step","seq":2}\n')
     assert found[3].reached(log)

@@ -60,6 +60,7 @@ def stages(image: str, folder: Path, archives: Path) -> Iterator[Stage]:
         code=_KILLED,
     )
     events = folder / "interrupted/events.jsonl"
+    events.unlink(missing_ok=True)  # of the stages before
     yield Stage(name="the suite runs", command=run, reached=lambda _: started(events))
 
 
@@ -113,8 +114,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def started(events: Path) -> bool:
-    """Return whether the event log of a run has a scenario that has started."""
-    return events.is_file() and b'"kind":"scenario-started"' in events.read_bytes()
+    """Return whether a step of a scenario ran: the cluster is created when the first scenario starts."""
+    return events.is_file() and b'"kind":"step"' in events.read_bytes()
 
 
 def nodes() -> list[str]:

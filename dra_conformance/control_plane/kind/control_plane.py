@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import secrets
 import shutil
+import subprocess
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -30,7 +31,8 @@ _READY_WITHIN = 240
 _ENDED_WITHIN = 120.0
 _NETWORK = "kind"
 _NAMES = ("--format", "{{range .Containers}}{{.Name}} {{end}}")
-_DETACHED_WITHIN, _AGAIN = 15.0, 0.5
+_LABEL = "io.x-k8s.kind.cluster"
+_DETACHED_WITHIN, _AGAIN = 30.0, 1.0
 _RESERVED = "dra-conformance/reserved"
 # Words of Docker's and kind's messages, and what they mean.
 _CAUSES = (
@@ -94,6 +96,7 @@ class KindControlPlane(ImageControlPlane):
         self._archives = tuple(archives)
         self._manifests = tuple(manifests)
         self._made = False
+        self._complete = False
         self._had_network = True
 
     # -- properties ---------------------------------------------------------------------------------------
@@ -125,6 +128,7 @@ class KindControlPlane(ImageControlPlane):
                 contents.apply(path, node=self._control_plane_node)
             self._taint_workers()
             self._check_server()
+            self._complete = True
         except BaseException:
             self.stop()
             raise
@@ -214,8 +218,7 @@ class KindControlPlane(ImageControlPlane):
         try:
             programs.run([programs.KIND, "export", "logs", str(self._logs), *named], timeout=_ENDED_WITHIN)
         finally:
-            words = [programs.KIND, "delete", "cluster", *named, "--kubeconfig", str(self.kubeconfig)]
-            done = programs.run(words, timeout=_ENDED_WITHIN)
+            done = self._delete_cluster()
         if done.returncode != 0:
             raise TargetUnreachable(
                 f"--control-plane kind: the cluster {self.cluster} was not deleted:\n{programs.last_lines(done)}",
@@ -223,6 +226,28 @@ class KindControlPlane(ImageControlPlane):
             )
         if not self._had_network:
             self._remove_network()
+
+    def _delete_cluster(self) -> subprocess.CompletedProcess[str]:
+        """Delete the cluster and return the result of kind.
+
+        Docker goes on creating a container whose client was interrupted, and does not remove it meanwhile. So kind is
+        called until it succeeds and Docker lists none of the containers, twice after a start that was not completed.
+        """
+        words = [programs.KIND, "delete", "cluster", "--name", self.cluster, "--kubeconfig", str(self.kubeconfig)]
+        clock = RealClock()
+        deadline = clock.monotonic() + _DETACHED_WITHIN
+        absent = 0
+        while True:
+            done = programs.run(words, timeout=_ENDED_WITHIN)
+            absent = absent + 1 if done.returncode == 0 and not self._containers() else 0
+            if absent > (not self._complete) or clock.monotonic() >= deadline:
+                return done
+            clock.wait(threading.Event(), _AGAIN)
+
+    def _containers(self) -> list[str]:
+        """Return the names of the cluster's containers, also of those that do not run."""
+        words = [programs.DOCKER, "ps", "--all", "--filter", f"label={_LABEL}={self.cluster}", "--format", "{{.Names}}"]
+        return programs.run(words, timeout=_ENDED_WITHIN).stdout.split()
 
     def _remove_network(self) -> None:
         """Remove the network, unless another cluster uses it.
