@@ -4,6 +4,9 @@ The handler raises KeyboardInterrupt at any line of the main thread. Python drop
 of a weak reference (imports have many), and a cleanup that fails on a partly created object replaces it with another
 exception. Therefore the handler records the signal, and raises KeyboardInterrupt again until pytest handles it.
 
+A cleanup in an except or finally clause, for example the deletion of a cluster, has a minute before that: if it ended
+early, it would leave things behind.
+
 An event that is half written would look like a log that another program changed. While one is written, the exception
 waits for the next alarm.
 """
@@ -11,6 +14,7 @@ waits for the next alarm.
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from types import FrameType
 from typing import Any
@@ -22,6 +26,8 @@ from dra_conformance.core.events.log import EventLog
 AGAIN_S = 5.0
 """Seconds after which an interrupt that pytest has not handled is raised again: more than a busy machine needs."""
 _SOON_S = 0.02
+CLEANUP_S = 60.0
+"""Seconds that cleanups may take in all while the interrupt is not raised again."""
 _WHOLE = frozenset({EventLog.emit.__code__, EventLog.append.__code__})
 """What must not end in the middle."""
 
@@ -32,6 +38,7 @@ class Interrupts:
     def __init__(self) -> None:
         self.signalled = False
         """Whether a signal was received."""
+        self._waited = 0.0
         self._previous: dict[signal.Signals, Any] = {}
 
     def install(self) -> None:
@@ -77,8 +84,19 @@ class Interrupts:
         if _writes_an_event(frame):
             signal.setitimer(signal.ITIMER_REAL, _SOON_S, AGAIN_S)
             return
+        if _is_handled() and self._waited < CLEANUP_S:
+            self._waited += AGAIN_S
+            return  # the alarm comes again
         signal.setitimer(signal.ITIMER_REAL, AGAIN_S, AGAIN_S)
         raise KeyboardInterrupt
+
+
+def _is_handled() -> bool:
+    """Return whether the interrupted code is an except or finally clause for a KeyboardInterrupt."""
+    error = sys.exc_info()[1]
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _writes_an_event(frame: FrameType | None) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,6 +43,35 @@ def test_a_signal_while_an_event_is_written_waits_for_its_end(tmp_path: Path, in
     log.close()
     assert log.difference() == ""
     assert path.read_bytes().count(b"\n") == 1
+
+
+@pytest.mark.parametrize(("limit", "whole"), [(60.0, True), (0.0, False)])
+def test_a_cleanup_is_not_interrupted_again_while_it_has_time(
+    interrupts: Interrupts, monkeypatch: pytest.MonkeyPatch, limit: float, whole: bool
+) -> None:
+    monkeypatch.setattr("dra_conformance.pytest_plugin.interrupts.AGAIN_S", 0.05)
+    monkeypatch.setattr("dra_conformance.pytest_plugin.interrupts.CLEANUP_S", limit)
+    cleaned = []
+
+    def start() -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except BaseException:
+            subprocess.run([sys.executable, "-c", "import time; time.sleep(0.3)"], check=True)
+            cleaned.append(True)
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert bool(cleaned) == whole
+
+
+def test_an_interrupt_that_is_lost_is_raised_again(interrupts: Interrupts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dra_conformance.pytest_plugin.interrupts.AGAIN_S", 0.05)
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        signal.pause()
 
 
 def test_a_signal_at_another_place_interrupts_at_once(interrupts: Interrupts) -> None:
