@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import orjson
 import pytest
 import yaml
 
+from dra_conformance.core.errors import TargetUnreachable
 from verification.kind_cluster import (
     charts,
     command,
@@ -231,6 +233,17 @@ def test_a_pod_is_ready_with_its_condition() -> None:
     assert charts.ready({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
     assert not charts.ready({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
     assert not charts.ready({"status": {}})
+
+
+@pytest.mark.parametrize("error", [AssertionError("no pod"), TargetUnreachable("no pod", hint="Look at its log.")])
+def test_a_check_that_cannot_go_on_is_one_finding(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    def check() -> Iterator[str]:
+        yield "first"
+        raise error
+
+    assert inside._look("a check", check) == 2
+    assert "a check: 2 wrong" in (printed := capsys.readouterr().out)
+    assert "  no pod" in printed
 
 
 def test_contexts_of_the_user_are_leftovers_too(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dra_api.clock import RealClock
 from dra_conformance.control_plane.kind import KindControlPlane, programs
+from dra_conformance.core.errors import SuiteError
 from verification.docker_engine import place
 from verification.kind_cluster import (
     campaigns,
@@ -117,7 +118,7 @@ def _look(name: str, check: Check) -> int:
     try:
         found += check()
     # A check that cannot go on is one finding; the others still run.
-    except AssertionError as error:
+    except (AssertionError, SuiteError) as error:
         found.append(str(error))
     print(f"kind: {name}: {len(found)} wrong ({clock.monotonic() - began:.0f} s)", flush=True)
     for line in found:
