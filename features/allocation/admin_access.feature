@@ -119,13 +119,13 @@ Feature: Admin access
   Scenario: A monitoring DaemonSet watches all devices of each node, in use or not
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1" with 2 devices
-    And node "n2" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "use" for 2 of "accelerator"
     And a ResourceClaim "rest" for 2 of "accelerator"
     And a ResourceClaim "more" for 1 of "accelerator"
     And a pod "train" using claim "use"
     Then pod "train" is bound to "n1" [DRA-236]
+    Given node "n2" with 2 devices
     # Each node has a pod of each DaemonSet, as the DaemonSet controller creates them.
     When pods of a monitoring DaemonSet "watch" for all of "accelerator" are created for the nodes "n1, n2"
     And pods of a monitoring DaemonSet "audit" for all of "accelerator" are created for the nodes "n1, n2"
