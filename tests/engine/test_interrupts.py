@@ -57,6 +57,7 @@ def test_a_cleanup_is_not_interrupted_again_while_it_has_time(
         try:
             signal.raise_signal(signal.SIGINT)
         except BaseException:
+            # In the place of `kind delete cluster`: a program that takes its time.
             subprocess.run([sys.executable, "-c", "import time; time.sleep(0.3)"], check=True)
             cleaned.append(True)
             raise
