@@ -2,7 +2,7 @@
 
 A campaign is a differential test, the mutation survey or an exploration. Each pod runs one shard of it and writes to
 its own folder of a PersistentVolumeClaim. The pods need no permissions: a campaign has its control planes in its pods.
- The image is that of `make images-campaigns`.
+The image is that of `make images-campaigns`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from dra_api.objects import Obj
 from dra_conformance.core.shard import MOST
 from dra_conformance.rbac import job
 
-READER = "busybox:1.37"
 CAMPAIGNS: Mapping[str, tuple[Sequence[str], str]] = {
     "differential": (("verification.differential",), "--out"),
     "explore": (("verification", "explore"), "--out"),
@@ -41,7 +40,7 @@ def main(words: Sequence[str]) -> int:
     )
     parser.add_argument("--shards", type=_count, default=4, metavar="N", help="run N shards (default: 4)")
     parser.add_argument("--image", default=campaigns.image().tags[0], help="default: %(default)s")
-    parser.add_argument("--reader-image", default=READER, help="an image with sh and tar (default: %(default)s)")
+    parser.add_argument("--reader-image", default=job.READER, help="an image with sh and tar (default: %(default)s)")
     parser.add_argument("--namespace", default=job.NAME, help="default: %(default)s")
     parser.add_argument("--claim", default="", metavar="NAME", help="an existing PersistentVolumeClaim for the results")
     parser.add_argument("campaign", choices=sorted(CAMPAIGNS))

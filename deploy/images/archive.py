@@ -91,6 +91,10 @@ class Layer:
         with source.open("rb") as content:
             self._tar.addfile(entry, content)
 
+    def copy(self, name: str, source: Path) -> None:
+        """Add a file of this machine; it can be executed if it can be here."""
+        self.file(name, source, mode=0o755 if source.stat().st_mode & 0o100 else 0o644)
+
     def text(self, name: str, content: str | bytes, *, mode: int = 0o644) -> None:
         """Add a file with this content."""
         data = content.encode() if isinstance(content, str) else content
@@ -119,7 +123,7 @@ class Layer:
             elif path.is_dir():
                 self.folder(inside)
             else:
-                self.file(inside, path, mode=0o755 if path.stat().st_mode & 0o100 else 0o644)
+                self.copy(inside, path)
 
 
 def _entry(name: str, size: int, *, mode: int = 0o644) -> tarfile.TarInfo:

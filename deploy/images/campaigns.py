@@ -52,8 +52,7 @@ def write(target: Path, *, bin_dir: Path, report: Callable[[str], None] = lambda
         with archive.Layer(work / "checkout.tar") as layer:
             layer.tree(_TOOLS, work / "tools")
             for name in _files():
-                path = _ROOT / name
-                layer.file(f"{_CHECKOUT}/{name}", path, mode=0o755 if path.stat().st_mode & 0o100 else 0o644)
+                layer.copy(f"{_CHECKOUT}/{name}", _ROOT / name)
             layer.tree(f"{_CHECKOUT}/{_BUILT}", _ROOT / _BUILT)
             layer.file(f"{_CHECKOUT}/verification/bin/{_PROGRAM}", program)
         archive.write(target, image(), [*layers, work / "checkout.tar"])

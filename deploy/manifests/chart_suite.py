@@ -9,7 +9,6 @@ from dra_conformance.core.configuration import from_mapping
 from dra_conformance.rbac import job, roles
 
 SHARDS, ATTEMPTS = 4, 3
-READER = "busybox:1.37"
 _CONTAINER = ("spec", "template", "spec", "containers", 0)
 _LITERAL = 'replace "$" "$$"'
 """The kubelet replaces nothing in such a word; `job.literal` does the same."""
@@ -22,7 +21,7 @@ def suite(template: Template) -> list[Obj | Guarded]:
     wanted = job.Wanted(
         shards=SHARDS,
         image=IMAGE,
-        reader=READER,
+        reader=job.READER,
         namespace=NAMESPACE,
         account=subject.name,
         words=["--control-plane", f"kubeconfig:{job.KUBECONFIG}"],

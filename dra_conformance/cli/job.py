@@ -41,7 +41,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?", re.ASCII)
 @click.option(
     "--reader-image",
     metavar="IMAGE",
-    default="busybox:1.37",
+    default=job.READER,
     show_default=True,
     help="Run this image, which has sh and tar, in the pod for kubectl cp.",
 )

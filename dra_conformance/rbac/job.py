@@ -18,6 +18,8 @@ from dra_conformance.core.shard import INDEX
 NAME = "dra-conformance"
 KUBECONFIG = "/etc/dra-conformance/kubeconfig"
 REPORTS = "/reports"
+READER = "busybox:1.37"
+"""The default image of the pod that shows the reports; it has a shell and tar."""
 USER = 65532
 _ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _LABELS = {"app.kubernetes.io/name": NAME}

@@ -236,11 +236,11 @@ class KindControlPlane(ImageControlPlane):
         words = [programs.KIND, "delete", "cluster", "--name", self.cluster, "--kubeconfig", str(self.kubeconfig)]
         clock = RealClock()
         deadline = clock.monotonic() + _DETACHED_WITHIN
-        absent = 0
+        absent, enough = 0, 1 if self._complete else 2
         while True:
             done = programs.run(words, timeout=_ENDED_WITHIN)
             absent = absent + 1 if done.returncode == 0 and not self._containers() else 0
-            if absent > (not self._complete) or clock.monotonic() >= deadline:
+            if absent >= enough or clock.monotonic() >= deadline:
                 return done
             clock.wait(threading.Event(), _AGAIN)
 
