@@ -18,6 +18,7 @@ from click.shell_completion import CompletionItem
 from dra_api import __version__
 from dra_conformance.cli.terminal import say
 from dra_conformance.core.errors import ExitCode, SuiteError, unknown
+from dra_conformance.core.interrupts import Interrupts
 
 NAME = "dra-conformance"
 
@@ -131,6 +132,8 @@ def _named(group: click.Group, argv: Sequence[str], name: str) -> str:
 
 def call(argv: list[str], group: click.Group = cli, *, name: str = NAME) -> int:
     """Run one command line and return its exit code. `name` is what the user typed before it."""
+    interrupts = Interrupts()
+    interrupts.install()
     try:
         result = group.main(argv, prog_name=name, standalone_mode=False, obj=argv)
         return int(result) if isinstance(result, int) else ExitCode.OK
@@ -157,3 +160,5 @@ def call(argv: list[str], group: click.Group = cli, *, name: str = NAME) -> int:
         # The reader of the output has exited (`| head`). Redirect stdout, or Python fails to flush it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
+    finally:
+        interrupts.restore()

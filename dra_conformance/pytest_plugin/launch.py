@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from dra_conformance.components.work_folder import remove_all_abandoned
 from dra_conformance.core.errors import ExitCode, UsageError, cannot_write
 from dra_conformance.core.folder_lock import lock
+from dra_conformance.core.interrupts import Interrupts
 from dra_conformance.core.option_checks import check_workers
 from dra_conformance.core.options import Order, RunOptions, to_json
 from dra_conformance.engine import preflight
@@ -65,14 +65,14 @@ def execute(
         raise cannot_write(error, handed) from None
     # pytest would add the user's options and plugins to this run.
     aside = {name: os.environ.pop(name) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS") if name in os.environ}
-    # Until the session installs its own handlers (pytest_plugin/interrupts.py).
-    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupts = Interrupts()  # until the session installs its own
+    interrupts.install()
     try:
         words = ["--pyargs", SUITE, f"--dra-options={handed}", *_PYTEST, "--rootdir", str(folder), *spread]
         ending = _Ending()
         code = pytest.main(words, plugins=[*plugins, ending])
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        interrupts.restore()
         os.environ.update(aside)
         handed.unlink(missing_ok=True)
         shutil.rmtree(temporary, ignore_errors=True)

@@ -35,7 +35,7 @@ from dra_conformance.core.status import Status
 from dra_conformance.engine import plan
 from dra_conformance.engine.run import Run
 from dra_conformance.engine.world import World
-from dra_conformance.pytest_plugin.interrupts import Interrupts
+from dra_conformance.pytest_plugin.interrupts import SessionInterrupts
 from dra_conformance.pytest_plugin.progress import Progress
 from dra_conformance.report import Report, build, files
 
@@ -75,7 +75,7 @@ class Session:
         self.has_reporters = False
         """Whether reporters of pytest show the failures, such as its terminal or its JUnit XML."""
         self.problem: SuiteError | None = None
-        self.interrupts = Interrupts()
+        self.interrupts = SessionInterrupts()
         self.interrupted = False
         self.finished = False
         self.world: World | None = None

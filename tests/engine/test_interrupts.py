@@ -1,4 +1,4 @@
-"""A signal never leaves a half-written event behind."""
+"""A signal ends a run, also if Python loses its exception, and never leaves a half-written event behind."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
+from dra_conformance.cli import call
+from dra_conformance.core.errors import ExitCode
 from dra_conformance.core.events import ClockAdvanced, EventLog
 from dra_conformance.core.events.kinds.event import Event
-from dra_conformance.pytest_plugin.interrupts import Interrupts
+from dra_conformance.core.interrupts import Interrupts
+from dra_conformance.pytest_plugin.interrupts import SessionInterrupts
 
 
 @pytest.fixture
-def interrupts() -> Iterator[Interrupts]:
-    installed = Interrupts()
+def interrupts() -> Iterator[SessionInterrupts]:
+    installed = SessionInterrupts()
     installed.install()
     yield installed
     installed.restore()
@@ -49,8 +53,8 @@ def test_a_signal_while_an_event_is_written_waits_for_its_end(tmp_path: Path, in
 def test_a_cleanup_is_not_interrupted_again_while_it_has_time(
     interrupts: Interrupts, monkeypatch: pytest.MonkeyPatch, limit: float, whole: bool
 ) -> None:
-    monkeypatch.setattr("dra_conformance.pytest_plugin.interrupts.AGAIN_S", 0.05)
-    monkeypatch.setattr("dra_conformance.pytest_plugin.interrupts.CLEANUP_S", limit)
+    monkeypatch.setattr("dra_conformance.core.interrupts.AGAIN_S", 0.05)
+    monkeypatch.setattr("dra_conformance.core.interrupts.CLEANUP_S", limit)
     cleaned = []
 
     def start() -> None:
@@ -68,7 +72,7 @@ def test_a_cleanup_is_not_interrupted_again_while_it_has_time(
 
 
 def test_an_interrupt_that_is_lost_is_raised_again(interrupts: Interrupts, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dra_conformance.pytest_plugin.interrupts.AGAIN_S", 0.05)
+    monkeypatch.setattr("dra_conformance.core.interrupts.AGAIN_S", 0.05)
     with contextlib.suppress(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
@@ -79,3 +83,35 @@ def test_a_signal_at_another_place_interrupts_at_once(interrupts: Interrupts) ->
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
     assert interrupts.signalled
+
+
+def test_a_session_inherits_an_interrupt_that_was_lost_before_it(
+    interrupts: Interrupts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dra_conformance.core.interrupts.AGAIN_S", 0.05)
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    session = SessionInterrupts()
+    session.install()
+    try:
+        assert session.signalled
+        with pytest.raises(KeyboardInterrupt):
+            signal.pause()
+    finally:
+        session.restore()
+
+
+def test_an_interrupt_that_a_command_loses_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dra_conformance.core.interrupts.AGAIN_S", 0.05)
+
+    @click.group()
+    def group() -> None:
+        pass
+
+    @group.command()
+    def lose() -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signal.pause()
+
+    assert call(["lose"], group) == ExitCode.INTERRUPTED
