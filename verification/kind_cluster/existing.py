@@ -30,7 +30,11 @@ _FOCUS = ("--focus", "^(driver/prepare|claims/api_claims)")
 _DRIVERS, _RELEASE = "dra-example-driver", "example"
 _KNOWN = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 _NAMESPACE, _PRINTED = "dra-conformance", "printed.yaml"
-_RUN, _BROKEN, _WITH_VERDICT = 600.0, ("failed", "error", "flaky"), (0, 1, 12)
+_RUN = 600.0
+BROKEN = ("failed", "error", "flaky")
+"""The statuses of a rule that is wrong unless it is known to be broken."""
+WITH_VERDICT = (0, 1, 3, 12)
+"""Exit codes of runs whose report has what is wrong: 3 if a scenario ended in an error."""
 
 
 def look(cluster: Cluster, archives: Path, folder: Path) -> Iterator[str]:
@@ -76,13 +80,14 @@ def judged(done: subprocess.CompletedProcess[str], out: Path, *, what: str, know
 
     That is rules that fail and are not `known` to, rules that lack a permission, and that no scenario passed.
     """
-    if done.returncode not in _WITH_VERDICT or not (out / "report.json").is_file():
+    if done.returncode not in WITH_VERDICT or not (out / "report.json").is_file():
         yield f"the run ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         return
     report: Obj = orjson.loads((out / "report.json").read_bytes())
+    yield from (f"the run ended with {done.returncode}: {problem['message']}" for problem in report["problems"])
     for rule in report["rules"]:
         lacks = "missing permission" in str(rule["reason"])
-        if lacks or (rule["status"] in _BROKEN and rule["id"] not in known):
+        if lacks or (rule["status"] in BROKEN and rule["id"] not in known):
             yield f"{rule['id']} {rule['status']}: {rule['reason']}"
     statuses = [row["status"] for row in report["scenarios"]]
     counted = {status: statuses.count(status) for status in sorted(set(statuses) - {"filtered"})}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import orjson
 
+from verification.kind_cluster.existing import BROKEN, WITH_VERDICT
 from verification.third_party.catalogue import load
 
 CHAPTERS = {
@@ -17,9 +18,6 @@ CHAPTERS = {
     "kube-scheduler": "allocation/alternatives",
 }
 """The scenarios that judge each component, by the begin of their ids. All of them take much longer."""
-
-_BROKEN = ("failed", "error", "flaky")
-_WITH_VERDICT = (0, 1, 12)
 
 
 def look(image: str, out: Path) -> Iterator[str]:
@@ -32,18 +30,18 @@ def look(image: str, out: Path) -> Iterator[str]:
     # Without workers: each would have a cluster of its own.
     words += ["--out", str(out), "--progress", "none"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode not in _WITH_VERDICT or not (out / "report.json").is_file():
+    if done.returncode not in WITH_VERDICT or not (out / "report.json").is_file():
         yield f"the run ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         return
     report = orjson.loads((out / "report.json").read_bytes())
     known = {rule for one in load() if one.name in CHAPTERS for rule in one.broken_rules}
     for rule in report["rules"]:
-        if rule["status"] in _BROKEN and rule["id"] not in known:
+        if rule["status"] in BROKEN and rule["id"] not in known:
             yield f"{rule['id']} {rule['status']}: {rule['reason']}"
     for component, chapter in CHAPTERS.items():
         statuses = [row["status"] for row in report["scenarios"] if row["id"].startswith(chapter)]
         passed = statuses.count("passed")
-        broken = sum(status in (*_BROKEN, "untestable") for status in statuses)
+        broken = sum(status in (*BROKEN, "untestable") for status in statuses)
         print(f"kind: {component}: {passed} scenarios passed, {broken} did not", flush=True)
         if not passed:
             yield f"no scenario of {chapter} passed"
