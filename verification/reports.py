@@ -2,8 +2,8 @@
 
 They are written from the results that `verify --write` stores and from the descriptions in
 `third_party/expected/*.yaml`, which have the reasons. `python -m verification reports` writes them again. A program is
-published if the rules that its stored run broke are those that its description expects; CI compares the programs that
-it runs with the same descriptions, so it verifies the published verdicts.
+published if the rules that its stored run broke are those that its description expects, besides rules that are newer
+than the run; CI compares the programs that it runs with the same descriptions, so it verifies the published verdicts.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ Each program is pinned, built from source and unmodified.
 | `rules` | number of judged rules by status |
 | `failed` | the rules that the program does not pass, each with its level, status and reason |
 | `by_chance` | rules whose result depends on a race in the program: `verdict` counts them as failed |
+| `newer` | rules that the program is known to fail and that are newer than this run: `verdict` counts them as failed |
 | `date`, `commit` | when the run ended, and the commit of this repository that it judged with |
 | `repeat` | commands that build the program, run the suite and compare the rules with `failed` |
 
@@ -126,10 +127,18 @@ def _why_not(row: results.Row, program: ThirdParty) -> str:
     """
     if row.version and row.version != program.version:
         return f"the stored run is of {row.version}, the description of {program.version}"
+    newer = _newer(row, program)
     expected = {
-        rule: one.status for rule, one in program.broken_rules.items() if rule in row.broken or not one.by_chance
+        rule: one.status
+        for rule, one in program.broken_rules.items()
+        if rule in row.broken or not (one.by_chance or rule in newer)
     }
     return "" if row.statuses and row.broken == expected else "the stored run does not fit the description"
+
+
+def _newer(row: results.Row, program: ThirdParty) -> list[str]:
+    """Return the rules that the description expects to be broken and that the stored run did not have."""
+    return sorted(program.broken_rules.keys() - set(row.judged)) if row.judged else []
 
 
 def path_of(program: ThirdParty) -> str:
@@ -158,19 +167,18 @@ def _report(row: results.Row, program: ThirdParty, levels: Mapping[str, str]) ->
     by_chance = [
         {"rule": one.rule, "level": levels.get(one.rule, ""), "reason": one.reason} for one in program.broken_by_chance
     ]
+    newer = _newer(row, program)
     return {
         "program": program.name,
         "version": program.version,
         "release": _release(program),
         "profiles": _values(program, "--profile"),
         "options": list(program.options),
-        "verdict": _verdict(program, row.broken, levels),
+        "verdict": _verdict(program, [*row.broken, *newer], levels),
         "rules": dict(sorted(row.statuses.items())),
-        "failed": [
-            {"rule": rule, "level": levels.get(rule, ""), "status": status, "reason": program.broken_rules[rule].reason}
-            for rule, status in sorted(row.broken.items())
-        ],
+        "failed": [_failed(rule, program, levels) for rule in sorted(row.broken)],
         **({"by_chance": by_chance} if by_chance else {}),
+        **({"newer": [_failed(rule, program, levels) for rule in newer]} if newer else {}),
         "date": row.date,
         "commit": row.commit,
         "repeat": [
@@ -180,13 +188,18 @@ def _report(row: results.Row, program: ThirdParty, levels: Mapping[str, str]) ->
     }
 
 
+def _failed(rule: str, program: ThirdParty, levels: Mapping[str, str]) -> dict[str, object]:
+    expected = program.broken_rules[rule]
+    return {"rule": rule, "level": levels.get(rule, ""), "status": expected.status, "reason": expected.reason}
+
+
 def _line(row: results.Row, program: ThirdParty, path: str, levels: Mapping[str, str]) -> str:
     ci = program.ci if isinstance(program.ci, str) else "part"
     cells = (
         f"[{program.name}]({path})",
         program.version,
         _release(program),
-        _verdict(program, row.broken, levels),
+        _verdict(program, [*row.broken, *_newer(row, program)], levels),
         str(row.statuses.get("passed", 0)),
         str(len(row.broken)),
         row.date,

@@ -53,8 +53,9 @@ A program is *ok* if it breaks exactly the rules listed in `verification/third_p
 class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The last result of a program or check: `seconds` is its duration, `commit` that of the working tree.
 
-    A program also has the version that was judged, the number of its rules by status, and the statuses of those that
-    it broke.
+    A program also has the version that was judged, the number of its rules by status, the statuses of those that it
+    broke, and the ids of all rules of the run: rules that are newer than the run are not among them. Runs before
+    2026-12 have no ids.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     version: str = ""
     statuses: dict[str, int] = {}
     broken: dict[str, str] = {}
+    judged: list[str] = []
 
 
 def stored(store: Path = STORE) -> list[Row]:
@@ -103,6 +105,7 @@ def write(
             version=(versions or {}).get(one.name, ""),
             statuses=dict(sorted(Counter(one.statuses.values()).items())),
             broken={rule: status for rule, status in sorted(one.statuses.items()) if status in BROKEN},
+            judged=sorted(one.statuses),
         )
     names = sorted(known)
     kept = [rows[name] for name in names if name in rows]

@@ -68,6 +68,17 @@ def test_the_verdict_is_that_of_the_must_rules(options: tuple[str, ...], breaks:
     assert _report(_row(*breaks), _program(*_OLD, *options, breaks=breaks))["verdict"] == verdict
 
 
+def test_a_rule_that_is_newer_than_the_run_is_named_and_counts() -> None:
+    row = msgspec.structs.replace(_row(), judged=["DRA-1"])
+    program = _program(*_OLD, breaks=("DRA-126",))
+    report = _report(row, program)
+    assert report["verdict"] == "not-conformant"
+    assert report["failed"] == []
+    assert [one["rule"] for one in report["newer"]] == ["DRA-126"]
+    had = msgspec.structs.replace(_row(), judged=["DRA-126"])  # and kept it
+    assert "does not fit" in reports.files([had], [program])[reports.INDEX]
+
+
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
