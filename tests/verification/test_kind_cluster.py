@@ -31,6 +31,7 @@ from verification.kind_cluster import (
     pods,
     runtime,
     shards,
+    sonobuoy,
 )
 
 
@@ -193,7 +194,7 @@ def test_objects_that_are_left_or_gone_are_named() -> None:
     ],
 )
 def test_a_report_of_another_cluster_is_judged(tmp_path: Path, rule: dict[str, Any], code: int, wrong: str) -> None:
-    report = {"rules": [rule], "scenarios": [{"id": "s", "status": "passed"}]}
+    report = {"rules": [rule], "scenarios": [{"id": "s", "status": "passed"}], "problems": []}
     (tmp_path / "report.json").write_bytes(orjson.dumps(report))
     done = subprocess.CompletedProcess[str]([], code, "", "")
     found = "\n".join(existing.judged(done, tmp_path, what="a run", known=existing.known_rules()))
@@ -317,3 +318,24 @@ def test_the_stages_are_in_the_order_of_a_run(tmp_path: Path) -> None:
     assert not found[3].reached(log)
     events.write_text('{"kind":"step","seq":2}\n')
     assert found[3].reached(log)
+
+
+def _shown(**tests: str) -> dict[str, Any]:
+    cases = [{"name": name, "status": status} for name, status in tests.items()]
+    verdict = {"name": "verdict.xml", "status": "failed", "items": [{"name": "Verdict of the run", "status": "failed"}]}
+    files = [{"name": "junit.xml", "status": "failed", "items": cases}, verdict]
+    return {"name": "dra-conformance", "status": "failed", "items": files}
+
+
+def _ended(*statuses: str, code: int = 1) -> dict[str, Any]:
+    rows = [{"id": str(number), "status": status} for number, status in enumerate(statuses)]
+    return {"scenarios": rows, "rules": [{"id": "DRA-104", "status": "failed"}], "exitCode": code}
+
+
+def test_sonobuoy_must_show_the_tests_and_the_verdict_of_the_report() -> None:
+    shown = _shown(a="passed", b="failed")
+    assert list(sonobuoy.compared(shown, _ended("passed", "failed", "filtered"))) == []
+    assert "the report has {'passed': 2}" in next(sonobuoy.compared(shown, _ended("passed", "passed")))
+    assert list(sonobuoy.compared(shown, _ended("passed", "failed", code=0))) == [
+        "Sonobuoy shows the verdict failed; the exit code of the run is 0"
+    ]

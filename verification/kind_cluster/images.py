@@ -1,4 +1,4 @@
-"""What the checks install: the official example driver with its chart, and an image with the programs of `kubectl cp`.
+"""What the checks install: the official example driver with its chart, Sonobuoy, and an image for `kubectl cp`.
 
 The images are made without a registry.
 """
@@ -15,10 +15,12 @@ from deploy.images import archive, debian
 
 EXAMPLE_DRIVER, READER, CHART = "example-driver.tar", "reader.tar", "example-driver-chart"
 READER_IMAGE = "reader:local"
+SONOBUOY, SONOBUOY_IMAGE = "sonobuoy.tar", "dra-conformance/sonobuoy:local"
 _EXAMPLE_DRIVER_IMAGE = "registry.k8s.io/dra-example-driver/dra-example-driver:v0.4.0"
 """The name and tag in the driver's own chart."""
 _MODULE, _CHART = "sigs.k8s.io/dra-example-driver@v0.4.0", "deployments/helm/dra-example-driver"
 _PLUGIN = "dra-example-kubeletplugin"
+_SONOBUOY = "sonobuoy"
 _SHELL = ("sh", "tar", "sleep", "cat", "ls")
 
 
@@ -34,6 +36,8 @@ def prepare(folder: Path, *, bin_dir: Path) -> str:
             reader(folder / READER)
         if not (folder / EXAMPLE_DRIVER).is_file():
             example_driver(folder / EXAMPLE_DRIVER, bin_dir=bin_dir)
+        if not (folder / SONOBUOY).is_file() and (bin_dir / _SONOBUOY).is_file():
+            sonobuoy(folder / SONOBUOY, bin_dir=bin_dir)
     except debian.DebianError as error:
         return str(error)
     return "" if (folder / CHART).is_dir() else _chart(folder / CHART)
@@ -75,3 +79,12 @@ def reader(target: Path) -> None:
                 layer.link(f"usr/bin/{name}", "/bin/busybox")
         image = archive.Image(tags=[READER_IMAGE], environment={"PATH": "/usr/bin"})
         archive.write(target, image, [work / "debian.tar", work / "links.tar"])
+
+
+def sonobuoy(target: Path, *, bin_dir: Path) -> None:
+    """Write an archive of Sonobuoy as its own image has it: the program alone."""
+    with tempfile.TemporaryDirectory(prefix="dra-image-", dir=target.parent) as folder:
+        layer = Path(folder, "sonobuoy.tar")
+        with archive.Layer(layer) as made:
+            made.file(_SONOBUOY, bin_dir / _SONOBUOY)
+        archive.write(target, archive.Image(tags=[SONOBUOY_IMAGE]), [layer])

@@ -29,6 +29,7 @@ from verification.kind_cluster import (
     nodes,
     profiles,
     shards,
+    sonobuoy,
     suite,
     troubles,
 )
@@ -41,6 +42,7 @@ CHECKS = (
     "existing",
     "shards",
     "campaigns",
+    "sonobuoy",
     "chart",
     "manifests",
     "nodes",
@@ -59,6 +61,7 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     "existing": (images.EXAMPLE_DRIVER, images.CHART),
     "shards": (images.READER,),
     "campaigns": (images.READER, campaigns.ARCHIVE),
+    "sonobuoy": (images.SONOBUOY,),
 }
 """The files that checks need beside the two images."""
 _ON_CLUSTER = CHECKS[: CHECKS.index("components")]
@@ -141,6 +144,7 @@ def _on_cluster(image: str, folder: Path, archives: Path, only: Collection[str])
             "existing": lambda: existing.look(cluster, archives, folder),
             "shards": lambda: shards.look(cluster, archive, archives, folder),
             "campaigns": lambda: campaigns.look(cluster, archives, folder),
+            "sonobuoy": lambda: sonobuoy.look(cluster, archive, archives, folder),
             "chart": lambda: charts.look(cluster, archive),
             "manifests": lambda: manifests.look(cluster, archive),
             "nodes": lambda: nodes.look(cluster),
@@ -163,6 +167,8 @@ def lacking(name: str, archives: Path) -> str:
             return f"there is no {archives / needed}"
     if name in ("existing", "chart") and shutil.which(helm.PROGRAM) is None:
         return "there is no helm (python -m verification build helm)"
+    if name == "sonobuoy" and shutil.which(sonobuoy.PROGRAM) is None:
+        return "there is no sonobuoy (python -m verification build sonobuoy)"
     return ""
 
 
