@@ -1,6 +1,6 @@
 module dra-conformance/sonobuoy
 
-go 1.26
+go 1.24.0
 
 tool github.com/vmware-tanzu/sonobuoy
 
