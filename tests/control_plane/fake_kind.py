@@ -1,8 +1,9 @@
 """Programs in the place of `kind` and `docker`: they log their calls, and the cluster is another server.
 
 Called as `fake_kind.py FOLDER PROGRAM WORDS...`. Files in FOLDER change what happens: `fail.<PROGRAM>.<WORD>` has the
-message and lets the calls with that first word fail; `network` is there while Docker has a network `kind`.
-Each line of `attached` is a container for which Docker refuses once to remove it.
+message and lets the calls with that first word fail, `fail.docker.kubectl.<WORD>` those of kubectl in a node; `network`
+is there while Docker has a network `kind`. Each line of `attached` is a container for which Docker refuses once to
+remove it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ def main(folder: Path, program: str, words: list[str]) -> int:
     """Do what the program would do, as far as the control plane can see it."""
     with (folder / "calls").open("a") as log:
         print(json.dumps([program, *words]), file=log)
-    failing = folder / f"fail.{program}.{words[0]}"
-    if failing.exists():
-        print(failing.read_text(), file=sys.stderr)
-        return 1
+    names = [words[0], *([f"kubectl.{words[3]}"] if words[2:3] == ["kubectl"] else [])]
+    for failing in (folder / f"fail.{program}.{name}" for name in names):
+        if failing.exists():
+            print(failing.read_text(), file=sys.stderr)
+            return 1
     if program == "kind":
         return _kind(folder, words)
     return _docker(folder, words)
@@ -34,8 +36,6 @@ def _kind(folder: Path, words: list[str]) -> int:
             (folder / "config").write_bytes(Path(_after(words, "--config")).read_bytes())
             Path(_after(words, "--kubeconfig")).write_bytes((folder / "kubeconfig").read_bytes())
             (folder / "cluster").write_text(_after(words, "--name"))
-            if (folder / "warning").exists():
-                print((folder / "warning").read_text(), file=sys.stderr)
         case ["export", "logs"]:
             Path(words[2], "kubelet.log").write_text("kubelet")
         case ["delete", _]:

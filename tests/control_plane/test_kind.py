@@ -72,6 +72,11 @@ def calls(programs: Path, program: str) -> list[list[str]]:
     return [words[1:] for words in map(json.loads, lines) if words[0] == program]
 
 
+def calls_in_nodes(programs: Path) -> list[list[str]]:
+    """Return the `docker exec` calls besides the wait for the nodes, which every start has."""
+    return [words for words in calls(programs, "docker") if words[0] == "exec" and words[2:4] != ["kubectl", "wait"]]
+
+
 def test_a_cluster_is_created_used_and_deleted_with_its_logs_and_its_network(tmp_path: Path, programs: Path) -> None:
     plane = plane_in(tmp_path)
     assert plane.version() == "v1.37.2"  # the image's tag, before anything runs
@@ -135,7 +140,7 @@ def test_components_of_others_are_off_in_the_cluster(tmp_path: Path, programs: P
     plane = plane_in(tmp_path, foreign_components=["scheduler", "taint-eviction"])
     plane.start()
     plane.stop()
-    (moved,) = [words for words in calls(programs, "docker") if words[0] == "exec"]
+    (moved,) = calls_in_nodes(programs)
     assert moved[1:4] == [f"{plane.cluster}-control-plane", "mv", configuration.SCHEDULER_MANIFEST]
     patches = yaml.safe_load((programs / "config").read_text())["kubeadmConfigPatches"]
     arguments = yaml.safe_load(patches[0])["controllerManager"]["extraArgs"]
@@ -151,7 +156,7 @@ def test_pods_of_scenarios_are_kept_off_the_workers(
     plane = plane_in(tmp_path, reserve_workers=reserve)
     plane.start()
     plane.stop()
-    found = [words for words in calls(programs, "docker") if words[0] == "exec"]
+    found = calls_in_nodes(programs)
     assert len(found) == tainted
     for words in found:
         assert words[1:5] == [f"{plane.cluster}-control-plane", "kubectl", "taint", "nodes"]
@@ -159,7 +164,7 @@ def test_pods_of_scenarios_are_kept_off_the_workers(
 
 
 def test_a_command_in_a_node_that_fails_ends_the_start(tmp_path: Path, programs: Path) -> None:
-    (programs / "fail.docker.exec").write_text("no such container")
+    (programs / "fail.docker.kubectl.taint").write_text("no such container")
     with pytest.raises(TargetUnreachable, match="no such container"):
         plane_in(tmp_path, reserve_workers=True).start()
     assert not (programs / "cluster").exists()
@@ -218,7 +223,7 @@ def test_a_cluster_that_is_not_created_is_reported_and_deleted(
 
 
 def test_nodes_that_do_not_become_ready_end_the_run(tmp_path: Path, programs: Path) -> None:
-    (programs / "warning").write_text("WARNING: Timed out waiting for Ready: not ready")
+    (programs / "fail.docker.kubectl.wait").write_text("timed out waiting for the condition on nodes/kind-worker")
     with pytest.raises(TargetUnreachable, match="the nodes are not ready after 240 s"):
         plane_in(tmp_path).start()
     assert not (programs / "cluster").exists()
@@ -277,7 +282,7 @@ def test_images_and_manifests_of_the_user_are_in_the_cluster_before_the_run(tmp_
     plane.start()
     plane.stop()
     assert ["load", "image-archive", str(archive), "--name", plane.cluster] in calls(programs, "kind")
-    inside = [words[2:] for words in calls(programs, "docker") if words[0] == "exec"]
+    inside = [words[2:] for words in calls_in_nodes(programs)]
     assert [words[:4] for words in inside] == [
         ["kubectl", "apply", "--filename", "/kind/applied"],
         ["rm", "-rf", "/kind/applied"],
@@ -313,7 +318,7 @@ def test_manifests_are_read_before_a_cluster_is_made(
     assert not (programs / "calls").exists()
 
 
-@pytest.mark.parametrize("failing", ["kind.load", "docker.cp", "docker.exec"])
+@pytest.mark.parametrize("failing", ["kind.load", "docker.cp", "docker.kubectl.apply"])
 def test_contents_that_cannot_be_installed_end_the_start_without_a_cluster(
     tmp_path: Path, programs: Path, failing: str
 ) -> None:

@@ -1,6 +1,7 @@
-"""An engine in trouble: a full disk, and no privileged containers. The run ends with the cause, and leaves nothing.
+"""Trouble: a full disk, nodes that never become ready, no privileged containers.
 
-Each trouble has an engine of its own, so the checks run after the engine of all others has stopped.
+The run ends with the cause, and leaves nothing. Each trouble has an engine of its own, so the checks run after the
+engine of all others has stopped.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from deploy.manifests.parts import object_of, text_of
 from dra_conformance.control_plane.kind import programs
 from dra_conformance.core.errors import ExitCode
 from verification.kind_cluster import leftovers
+from verification.kind_cluster.cluster import call
 from verification.kind_cluster.engine import Engine, lacks_sys_resource
 
-_LOADED, _ENDED = 300.0, 400.0
+_LOADED, _ENDED, _CALL = 300.0, 600.0, 120.0
 _SPARE = 3.0
 """The disk of an engine is so many times as large as the archive of the node image, until it is filled.
 
@@ -28,6 +31,10 @@ Docker unpacks the archive and each layer beside the image.
 def look(archive: Path, folder: Path, *, cgroup: str) -> Iterator[str]:
     """Yield what is not as expected. `archive` is that of the node image. Raises AssertionError."""
     yield from _in_trouble("a full disk", _fill, archive, folder / "full", cgroup=cgroup, hint="Docker's disk is full")
+    hint = "the nodes are not ready after"
+    yield from _in_trouble(
+        "nodes without a network", _without_network, archive, folder / "network", cgroup=cgroup, hint=hint
+    )
     if lacks_sys_resource():
         hint = "refuses privileged containers"
         yield from _in_trouble(
@@ -39,7 +46,7 @@ def look(archive: Path, folder: Path, *, cgroup: str) -> Iterator[str]:
 
 def _in_trouble(
     name: str,
-    disturb: Callable[[Path], None],
+    disturb: Callable[[Path, str], str],
     archive: Path,
     folder: Path,
     *,
@@ -58,7 +65,7 @@ def _in_trouble(
                 raise AssertionError(f"{name}: the node image cannot be loaded: {programs.last_lines(done)}")
             image = done.stdout.strip().splitlines()[-1].partition(": ")[2]
             before = leftovers.there()
-            disturb(folder)
+            image = disturb(folder, image)
             for problem in _refused(image, folder.with_suffix(".report"), hint=hint):
                 yield f"{name}: {problem}"
             for each in sorted(leftovers.there() - before):
@@ -81,12 +88,29 @@ def _refused(image: str, out: Path, *, hint: str) -> Iterator[str]:
         yield f"a traceback:\n{said[-2000:]}"
 
 
-def _fill(folder: Path) -> None:
-    """Leave no byte on the disk of a folder."""
+# What disturbs an engine with a node image in a folder returns the image that the run is given.
+
+
+def _fill(folder: Path, image: str) -> str:
+    """Leave no byte on the disk of the folder."""
     found = os.statvfs(folder)
     with (folder / "filler").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, found.f_bavail * found.f_frsize)
+    return image
 
 
-def _leave(folder: Path) -> None:
+def _without_network(folder: Path, image: str) -> str:
+    """Make an image whose nodes get no network for pods, without which the kubelet does not report ready."""
+    manifest = folder / "network.yaml"
+    manifest.write_text(text_of([object_of("v1", "ConfigMap", "no-network", namespace="default")]), encoding="utf-8")
+    made = image.replace(":", "-without-network:")
+    container = call([programs.DOCKER, "create", image], timeout=_CALL).strip()
+    call([programs.DOCKER, "cp", str(manifest), f"{container}:/kind/manifests/default-cni.yaml"], timeout=_CALL)
+    call([programs.DOCKER, "commit", container, made], timeout=_CALL)
+    call([programs.DOCKER, "rm", container], timeout=_CALL)
+    return made
+
+
+def _leave(_folder: Path, image: str) -> str:
     """Disturb nothing: the engine itself is the trouble."""
+    return image

@@ -121,6 +121,7 @@ class KindControlPlane(ImageControlPlane):
         self._made = True
         try:
             self._create()
+            self._wait_for_nodes()
             self._disable_scheduler()
             for archive in self._archives:
                 contents.load(archive, cluster=self.cluster)
@@ -175,7 +176,7 @@ class KindControlPlane(ImageControlPlane):
         )
         words = [programs.KIND, "create", "cluster", "--name", self.cluster, "--config", str(config)]
         # `--retain`: `stop` saves the logs of nodes that failed before it deletes them.
-        words += ["--kubeconfig", str(self.kubeconfig), "--wait", f"{_READY_WITHIN}s", "--retain"]
+        words += ["--kubeconfig", str(self.kubeconfig), "--retain"]
         done = programs.run(words, timeout=_CREATED_WITHIN)
         if done.returncode != 0:
             said = programs.last_lines(done)
@@ -184,13 +185,21 @@ class KindControlPlane(ImageControlPlane):
                 f"--control-plane kind: the cluster was not created:\n{said}",
                 hint=hint or f"The logs of its nodes are in {self._logs}.",
             )
-        # kind only warns when the nodes do not become ready in time.
-        if "not ready" in f"{done.stdout}{done.stderr}".lower():
+        self.kubeconfig.chmod(0o600)
+
+    def _wait_for_nodes(self) -> None:
+        """Wait until all nodes are ready. Raises TargetUnreachable.
+
+        `kind create cluster --wait` waits for the nodes of the control plane only, and only warns.
+        """
+        wait = ("kubectl", "wait", "--for=condition=Ready", "nodes", "--all", f"--timeout={_READY_WITHIN}s")
+        command = [programs.DOCKER, "exec", self._control_plane_node, *wait]
+        done = programs.run(command, timeout=_READY_WITHIN + _ENDED_WITHIN)
+        if done.returncode != 0:
             raise TargetUnreachable(
                 f"--control-plane kind: the nodes are not ready after {_READY_WITHIN} s:\n{programs.last_lines(done)}",
                 hint=f"The logs of the nodes are in {self._logs}. {programs.inotify_hint()}".rstrip(),
             )
-        self.kubeconfig.chmod(0o600)
 
     def _disable_scheduler(self) -> None:
         if "scheduler" in self._foreign:
