@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,6 +43,7 @@ WEBHOOK_PLACEHOLDERS = ("host", "port", "tls_cert", "tls_key", "feature_gates", 
 """The placeholders of a webhook's command."""
 
 
+_VERSION = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?")
 _PRESETS = {NVIDIA: nvidia, KAI: kai}
 
 NODE_FOLDERS = ("{plugins}", "{registrar}", "{device_plugins}", "{cdi}")
@@ -55,7 +57,8 @@ class ComponentSpec:
     Attributes:
         component: the name of the option, such as `claim-controller`.
         kind: one of CHOICES.
-        argument: the text after the colon: a command line for `exec`, a path for `socket` and `kubeconfig`.
+        argument: the text after the colon: a command line for `exec`, a path for `socket` and `kubeconfig`, a version
+            such as v1.36.3 for `kubelet`.
         settings: the `key=value` pairs of `reference:key=value,...`.
         preset: the known program whose command this is; `kind` and `argument` are those of the command.
         mounts: what a command needs at paths of this machine, as pairs of a source and a target.
@@ -100,6 +103,13 @@ class ComponentSpec:
             if bad := [key for key, equals, _ in pairs if not equals]:
                 raise UsageError(f"--{component} {text!r}: {bad[0]!r} is not key=value")
             return cls(component, kind, argument, {key: value for key, _, value in pairs})
+        elif kind == "kubelet" and argument:
+            if not _VERSION.fullmatch(argument):
+                raise UsageError(
+                    f"--{component} {text!r}: {argument!r} is no version of a kubelet",
+                    hint="For example --kubelet kubelet:v1.36.3; without a version it has that of the API server.",
+                )
+            return cls(component, kind, f"v{argument.removeprefix('v')}")
         elif colon and argument and kind not in ("kubeconfig",):
             raise UsageError(f"--{component} {text!r}: {kind} takes no argument")
         return cls(component, kind, argument)

@@ -154,9 +154,9 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _component(
         "kubelet",
-        *("reference", "kubelet", "cluster", "none"),
+        *("reference", "kubelet[:VERSION]", "cluster", "none"),
         text="Use this kubelet.",
-        note="`kubelet` is a real kubelet with containerd.",
+        note="`kubelet` is a real kubelet with containerd, of the API server's version if none is named.",
         example="kubelet",
     ),
     _component(

@@ -128,6 +128,12 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
         spec = ComponentSpec.parse(name, getattr(self, name.replace("-", "_")))
         return replace(spec, mounts=(*spec.mounts, *self._mounts())) if name in MOUNTED else spec
 
+    @property
+    def kubelet_version(self) -> str:
+        """The version of a real kubelet, such as v1.36.3; empty for that of the API server, or another kubelet."""
+        spec = self.component("kubelet")
+        return spec.argument if spec.kind == "kubelet" else ""
+
     def _mounts(self) -> Iterator[tuple[Path, Path]]:
         for text in self.driver_mount:
             source, _, target = text.partition(":")

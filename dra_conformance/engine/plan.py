@@ -165,13 +165,20 @@ def _disruptive(scenario: Scenario, selection: _Selection) -> Unmet | None:
 
 def _version_window(scenario: Scenario, selection: _Selection) -> Unmet | None:
     """Apply the version windows of the scenario and of its rules."""
-    version = selection.target.kubernetes_version
-    if reason := outside(version, scenario.tags.since, scenario.tags.until):
+    target = selection.target
+    version, kubelet = target.kubernetes_version, target.older_kubelet
+
+    def reason_of(rule: Rule) -> str | None:
+        older = kubelet if kubelet and rule.component == "kubelet" else version
+        return outside(older, rule.since, rule.until)
+
+    window = scenario.tags.since, scenario.tags.until
+    oldest = kubelet if kubelet and "kubelet" in scenario.tags.components else version
+    if reason := outside(version, *window) or outside(oldest, *window):
         return not_applicable(reason)
     for name in scenario.rules:
-        rule = selection.catalogue[name]
-        if reason := outside(version, rule.since, rule.until):
-            return not_applicable(reason, only=lambda rule: bool(outside(version, rule.since, rule.until)))
+        if reason := reason_of(selection.catalogue[name]):
+            return not_applicable(reason, only=lambda rule: bool(reason_of(rule)))
     return None
 
 
@@ -214,11 +221,15 @@ def _feature_gates(scenario: Scenario, selection: _Selection) -> Unmet | None:
     target, declared = selection.target, selection.target.features.declared
     # A gate that is not listed counts as on: releases remove gates of stable features.
     off = {gate for gate, on in target.feature_gates.items() if not on}
+    if "kubelet" in scenario.tags.components:
+        off |= target.gates_off_in_kubelet
     rules = [selection.catalogue[name] for name in scenario.rules]
     needed = [*scenario.tags.gates, *(gate for rule in rules for gate in rule.gates)]
     if gate := next((gate for gate in needed if gate in off), None):
         known = " by default in its release (the cluster does not report its gates)"
         where = known if target.gates_assumed else " on the control plane"
+        if target.feature_gates.get(gate, True):
+            where = f" in the kubelet ({target.older_kubelet})"
         if declared and gate in declared:
             return untestable(f"the feature {gate} is declared, and its feature gate is off{where}")
         return Unmet(

@@ -26,11 +26,13 @@ from dra_conformance.core.component_spec import (
 from dra_conformance.core.driver_presets import Preset
 from dra_conformance.core.errors import TargetUnreachable, UsageError
 from dra_conformance.core.options import RunOptions
-from dra_conformance.core.rules import Catalogue
+from dra_conformance.core.rules import Catalogue, Version
 from dra_conformance.report import signature
 from fake_nvml.errors import InventoryError, LibraryMissingError
 from fake_nvml.library import control_path, library_path
 
+_OLDEST_KUBELET = 3
+"""Minor versions that a kubelet may be older than the API server."""
 _PLACEHOLDERS = {
     "webhook": WEBHOOK_PLACEHOLDERS,
     "compute-domain-controller": ("kubeconfig", "namespace", "port", "flags"),
@@ -61,8 +63,9 @@ def check(options: RunOptions) -> None:
         from dra_conformance.control_plane.binaries import Wanted, find
         from dra_conformance.kubelet.real import requirements
 
-        release = find(Wanted(options.kubernetes_version), bin_dir=options.bin_dir).version
-        requirements.require(release, bin_dir=options.bin_dir)
+        server = find(Wanted(options.kubernetes_version), bin_dir=options.bin_dir).version
+        check_version_skew(options.kubelet_version or server, server)
+        requirements.require(options.kubelet_version or server, bin_dir=options.bin_dir)
     catalogue = Catalogue.load()
     for rule in [*options.rule, *(waiver.rule for waiver in options.waivers)]:
         catalogue.find(rule)
@@ -128,6 +131,16 @@ def _inventory(name: str) -> None:
         fake_nvml.Inventory.load(name)
     except InventoryError as error:
         raise UsageError(f"--inventory {name}: {error}") from None
+
+
+def check_version_skew(kubelet: str, server: str) -> None:
+    """Raise UsageError for a kubelet that Kubernetes does not support with an API server (its version skew policy)."""
+    ours, theirs = Version.parse(kubelet), Version.parse(server)
+    if ours.major != theirs.major or not theirs.minor - _OLDEST_KUBELET <= ours.minor <= theirs.minor:
+        raise UsageError(
+            f"--kubelet kubelet:{kubelet}: not supported with kube-apiserver {server}",
+            hint=f"A kubelet is of the API server's minor version, or at most {_OLDEST_KUBELET} older.",
+        )
 
 
 def _kubeconfig(path: str) -> None:

@@ -478,7 +478,8 @@ class Run:
     def node_programs(self) -> NodePrograms:
         """Return the programs of nodes with a real kubelet. Raises TargetUnreachable if any is missing."""
         if self._node_programs is None:
-            self._node_programs = programs.find(self._control_plane().version(), bin_dir=self.options.bin_dir)
+            version = self.options.kubelet_version or self._control_plane().version()
+            self._node_programs = programs.find(version, bin_dir=self.options.bin_dir)
         return self._node_programs
 
     # -- inside ----------------------------------------------------------------------------------------------------

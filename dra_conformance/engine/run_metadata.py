@@ -150,8 +150,9 @@ def _nvml(options: RunOptions, *, fake_gpus: str) -> str:
 
 def _kubelet(implementation: str, control_plane: ControlPlane | None) -> str:
     harness = "emulated kubelet (simulated)"
-    if implementation == "kubelet":
-        version = _version(control_plane)
+    kind, _, version = implementation.partition(":")
+    if kind == "kubelet":
+        version = version or _version(control_plane)
         return f"kubelet {version} with containers in scenarios of the component kubelet, else {harness}"
     return harness if implementation == "reference" else implementation
 

@@ -27,6 +27,8 @@ class Target:
     `gpus`: number of GPUs of this machine (`nvml` is `real`) or of the inventory; None if it is not known.
     `no_driver_view`: why this machine cannot show a program other files at paths that it has built in, or empty.
     `features`: the optional features that the target supports, and how each is known.
+    `older_kubelet`: the release of a real kubelet that is older than the API server.
+    `gates_off_in_kubelet`: the feature gates that are off in that kubelet, or that it does not know.
     """
 
     kubernetes_version: Version
@@ -45,6 +47,8 @@ class Target:
     gpus: int | None = None
     no_driver_view: str = ""
     features: SupportedFeatures = field(default_factory=SupportedFeatures)
+    older_kubelet: Version | None = None
+    gates_off_in_kubelet: frozenset[str] = frozenset()
 
     @property
     def scheduler_binds_pods(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dra_api.client import KubeClient
-from dra_api.feature_gates import default_gates
+from dra_api.feature_gates import default_gates, known_gates
 from dra_api.objects import RESOURCE_CLAIMS
 from dra_api.versions import VERSIONS
 from dra_conformance.components.registration import not_registered_for_claims
@@ -79,6 +79,7 @@ def _target(
     lacking: tuple[str, ...] = (),
     no_claim_webhook: str = "",
 ) -> Target:
+    kubelet = _older_kubelet(options, version)
     return Target(
         kubernetes_version=version,
         components=options.components(),
@@ -96,4 +97,20 @@ def _target(
         gpus=machine_gpus() if options.nvml == "real" else inventory_gpus(options.inventory),
         no_driver_view=target_isolation.no_driver_view(options),
         features=supported_features.find(options),
+        older_kubelet=kubelet,
+        gates_off_in_kubelet=_off_in(kubelet, version, options) if kubelet else frozenset(),
     )
+
+
+def _older_kubelet(options: RunOptions, version: Version) -> Version | None:
+    """Return the release of the kubelet if it is older than that of the API server."""
+    named = options.kubelet_version
+    kubelet = Version.parse(named) if named else version
+    return kubelet if kubelet < version else None
+
+
+def _off_in(kubelet: Version, version: Version, options: RunOptions) -> frozenset[str]:
+    """Return the gates of a release that are off in an older kubelet, or that it does not know."""
+    on = {name: gate.default for name, gate in known_gates(str(kubelet)).items()}
+    on |= {name: value for name, value in options.gates().items() if name in on}
+    return frozenset(name for name in known_gates(str(version)) if not on.get(name, False))

@@ -61,6 +61,7 @@ def test_options_travel_unchanged() -> None:
         ({"driver": "exec:'x"}, "invalid command line", ""),
         ({"driver": "socket:"}, "requires the path of a Unix socket", ""),
         ({"binder": "none:x"}, "none takes no argument", ""),
+        ({"kubelet": "kubelet:1.36"}, "'1.36' is no version of a kubelet", "kubelet:v1.36.3"),
         ({"scheduler": "reference:publish"}, "'publish' is not key=value", ""),
         ({"scheduler": "cluster"}, "is not a cluster", "or choose from reference, exec"),
         ({"waivers": [{**WAIVER, "expires": "soon"}]}, "waivers[0].expires: Invalid", ""),

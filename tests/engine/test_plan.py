@@ -46,6 +46,8 @@ CATALOGUE = Catalogue(
             rule("DRA-009", gates=("DRAPartitionableDevices",)),
             rule("DRA-010", gates=("DRAAdminAccess",)),
             rule("DRA-011", component="kubelet"),
+            rule("DRA-014", component="kubelet", since="1.36"),
+            rule("DRA-015", since="1.36"),
             rule("DRA-012", component="compute-domain-controller"),
             rule("DRA-013", component="compute-domain-plugin"),
             rule("DP-001", component="device-plugin"),
@@ -430,6 +432,17 @@ def test_scenarios_of_other_profiles_are_not_in_the_plan() -> None:
     target = Target(kubernetes_version=Version(1, 36), components=options.components())
     two = [scenario("a"), scenario("b", profiles=("api", "kubelet"))]
     assert [d.scenario.name for d in plan.make(two, CATALOGUE, options, target).decisions] == ["b"]
+
+
+def test_rules_of_an_older_kubelet_are_those_of_its_release() -> None:
+    old = {"older_kubelet": Version(1, 35), "gates_off_in_kubelet": frozenset({"DRAThing"})}
+    decision = decide(scenario(rules=("DRA-014", "DRA-015"), components=("kubelet",)), target=old)
+    assert decision.of_rules["DRA-014"][0] is Status.NOT_APPLICABLE
+    assert "since Kubernetes 1.36; the target is 1.35" in decision.of_rules["DRA-014"][1]
+    assert decide(scenario(rules=("DRA-015",)), target=old).status is None
+    gated = decide(scenario(rules=("DRA-004",), components=("kubelet",)), target=old)
+    assert "feature gate DRAThing is off in the kubelet (1.35)" in gated.reason
+    assert decide(scenario(rules=("DRA-004",)), target=old).status is None
 
 
 def test_an_unknown_rule_is_a_usage_error() -> None:
