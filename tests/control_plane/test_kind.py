@@ -11,7 +11,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,6 +26,7 @@ from dra_api.transport import HttpTransport
 from dra_conformance.control_plane.base import NotOurs
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from dra_conformance.control_plane.kind import DEFAULT_IMAGE, KindControlPlane, configuration, requirements
+from dra_conformance.control_plane.kind import programs as kind_programs
 from dra_conformance.control_plane.kind.programs import advice, inotify_hint
 from dra_conformance.core.configuration import from_mapping
 from dra_conformance.core.errors import ExitCode, TargetUnreachable, UsageError
@@ -371,6 +372,26 @@ def test_an_interrupted_start_deletes_the_cluster(
     with pytest.raises(KeyboardInterrupt):
         plane.start()
     assert not (programs / "cluster").exists()
+
+
+def test_a_deletion_that_does_not_end_in_time_is_repeated(
+    tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane = plane_in(tmp_path)
+    plane.start()
+    run, late = kind_programs.run, [["kind", "delete"], ["kind", "export"]]
+
+    def run_late(words: Sequence[str], *, timeout: float) -> subprocess.CompletedProcess[str]:
+        if list(words[:2]) in late:
+            late.remove(list(words[:2]))
+            raise TargetUnreachable("it did not end within 120 s")
+        return run(words, timeout=timeout)
+
+    monkeypatch.setattr(kind_programs, "run", run_late)
+    plane.stop()
+    assert not late
+    assert not (programs / "cluster").exists()
+    assert not (programs / "network").exists()
 
 
 def test_a_cluster_that_is_not_deleted_is_named_with_the_command(tmp_path: Path, programs: Path) -> None:

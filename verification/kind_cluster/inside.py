@@ -135,8 +135,8 @@ def _on_cluster(image: str, folder: Path, archives: Path, only: Collection[str])
     clock = RealClock()
     began = clock.monotonic()
     archive = archives / COMPONENTS
-    with contextlib.ExitStack() as stack:
-        stack.callback(plane.stop)
+    wrong = 0
+    try:
         plane.start()
         print(f"kind: the cluster is ready after {clock.monotonic() - began:.0f} s", flush=True)
         cluster = Cluster(plane)
@@ -151,13 +151,20 @@ def _on_cluster(image: str, folder: Path, archives: Path, only: Collection[str])
             "device-plugins": lambda: device_plugins.look(cluster),
             "compute-domains": lambda: compute_domains.look(cluster),
         }
-        wrong = 0
         for name in (name for name in _ON_CLUSTER if name in only):
             if reason := lacking(name, archives):
                 print(f"kind: {name}: not run: {reason}", flush=True)
             else:
                 wrong += _look(name, checks[name])
-        return wrong
+    finally:
+        wrong += _look("end of the cluster", lambda: _stopped(plane))
+    return wrong
+
+
+def _stopped(plane: KindControlPlane) -> Iterator[str]:
+    """Stop a cluster. Raises TargetUnreachable, which is a finding, so that the other checks run."""
+    plane.stop()
+    yield from ()
 
 
 def lacking(name: str, archives: Path) -> str:

@@ -8,6 +8,7 @@ the cluster. A harness that is killed leaves the cluster behind: `kind delete cl
 
 from __future__ import annotations
 
+import itertools
 import re
 import secrets
 import shutil
@@ -29,6 +30,10 @@ PREFIX = "dra-conformance-"
 _CREATED_WITHIN = 420.0
 _READY_WITHIN = 240
 _ENDED_WITHIN = 120.0
+_ATTEMPTS = 3
+"""Attempts to delete a cluster, also if they take long."""
+_TIMED_OUT = 124
+"""The exit code of `timeout`."""
 _NETWORK = "kind"
 _NAMES = ("--format", "{{range .Containers}}{{.Name}} {{end}}")
 _LABEL = "io.x-k8s.kind.cluster"
@@ -225,7 +230,7 @@ class KindControlPlane(ImageControlPlane):
         self._logs.mkdir(parents=True, exist_ok=True)
         named = ["--name", self.cluster]
         try:
-            programs.run([programs.KIND, "export", "logs", str(self._logs), *named], timeout=_ENDED_WITHIN)
+            self._attempt([programs.KIND, "export", "logs", str(self._logs), *named])
         finally:
             done = self._delete_cluster()
         if done.returncode != 0:
@@ -239,19 +244,29 @@ class KindControlPlane(ImageControlPlane):
     def _delete_cluster(self) -> subprocess.CompletedProcess[str]:
         """Delete the cluster and return the result of kind.
 
-        Docker goes on creating a container whose client was interrupted, and does not remove it meanwhile. So kind is
-        called until it succeeds and Docker lists none of the containers, twice after a start that was not completed.
+        Docker goes on creating a container whose client was interrupted, and does not remove it meanwhile; a busy one
+        may not answer kind in time. So kind is called until it succeeds and Docker lists none of the containers, twice
+        after a start that was not completed.
         """
         words = [programs.KIND, "delete", "cluster", "--name", self.cluster, "--kubeconfig", str(self.kubeconfig)]
         clock = RealClock()
         deadline = clock.monotonic() + _DETACHED_WITHIN
         absent, enough = 0, 1 if self._complete else 2
-        while True:
-            done = programs.run(words, timeout=_ENDED_WITHIN)
+        for attempt in itertools.count(1):
+            done = self._attempt(words)
             absent = absent + 1 if done.returncode == 0 and not self._containers() else 0
-            if absent >= enough or clock.monotonic() >= deadline:
-                return done
+            if absent >= enough or (attempt >= _ATTEMPTS and clock.monotonic() >= deadline):
+                break
             clock.wait(threading.Event(), _AGAIN)
+        return done
+
+    @staticmethod
+    def _attempt(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        """Run a program; one that does not end in time fails like any other."""
+        try:
+            return programs.run(words, timeout=_ENDED_WITHIN)
+        except TargetUnreachable as error:
+            return subprocess.CompletedProcess(words, _TIMED_OUT, "", error.message)
 
     def _containers(self) -> list[str]:
         """Return the names of the cluster's containers, also of those that do not run."""
