@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -39,10 +39,11 @@ _SELF_REVIEWS = frozenset({"selfsubjectaccessreviews", "selfsubjectrulesreviews"
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One bearer token's meaning."""
+    """One bearer token's meaning. `is_bound` returns whether the objects that it is bound to are still there."""
 
     user: User
     expires: datetime | None = None
+    is_bound: Callable[[], bool] = lambda: True
 
 
 class Authenticator:
@@ -53,20 +54,20 @@ class Authenticator:
         self._tokens: dict[str, Token] = {}
         self._lock = threading.Lock()
 
-    def issue(self, user: User, *, expires: datetime | None = None) -> str:
+    def issue(self, user: User, *, expires: datetime | None = None, is_bound: Callable[[], bool] | None = None) -> str:
         """A new token for a user."""
         token = secrets.token_urlsafe(32)
         with self._lock:
-            self._tokens[token] = Token(user, expires)
+            self._tokens[token] = Token(user, expires, is_bound or Token.is_bound)
         return token
 
     def user(self, token: str) -> User | None:
-        """Whose token this is; None when it is unknown or expired."""
+        """Whose token this is; None when it is unknown or expired, or when what it is bound to is gone."""
         # Without the lock: one dict lookup is atomic.
         found = self._tokens.get(token)
         if found is None or (found.expires is not None and found.expires <= self._now()):
             return None
-        return found.user
+        return found.user if found.is_bound() else None
 
     def authenticate(self, headers: Mapping[str, str]) -> User:
         """The user of a request. Raises 401 for a bad token; no token is the anonymous user."""

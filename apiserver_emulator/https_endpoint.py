@@ -68,7 +68,11 @@ class Application:
 
     async def _handled(self, scope: Scope, receive: Receive) -> Answer:
         body = await _read_body(receive)
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers: dict[str, str] = {}
+        for raw_name, raw_value in scope["headers"]:
+            name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+            # A client impersonates a user with several groups by one header for each.
+            headers[name] = f"{headers[name]},{value}" if name in headers else value
         request = Request(
             scope["method"],
             unquote(scope["raw_path"].decode("ascii", "replace")) if scope.get("raw_path") else scope["path"],

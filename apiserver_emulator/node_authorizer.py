@@ -275,6 +275,14 @@ def restrict_node(name: str, user: User) -> None:
         raise forbidden("", "nodes", name, f'node "{node}" is not allowed to modify node "{name}"')
 
 
+def restrict_lease(name: str, user: User) -> None:
+    """NodeRestriction for Leases: a node creates its own only. Raises 403."""
+    node = node_name(user)
+    if node and name != node:
+        why = "can only access node lease with the same name as the requesting node"
+        raise forbidden("coordination.k8s.io", "leases", name, why)
+
+
 def restrict_token(account: str, reference: Obj | None, user: User, pod: Obj | None) -> None:
     """NodeRestriction for tokens: a node gets tokens that are bound to a pod of its own. Raises 403 or 404.
 

@@ -17,7 +17,7 @@ from apiserver_emulator.discovery import REVIEWS
 from apiserver_emulator.node_authorizer import restrict_token
 from apiserver_emulator.registry.admission import admit
 from apiserver_emulator.resource_types import ResourceType
-from dra_api.clock import timestamp
+from dra_api.clock import parse_timestamp, timestamp
 from dra_api.request import Request, RequestInfo, User
 from dra_api.status import FieldError, bad_request, conflict, invalid, invalid_object, not_found
 from dra_api.transport import Response
@@ -26,6 +26,7 @@ Obj = dict[str, Any]
 
 _ISSUER = "https://kubernetes.default.svc.cluster.local"
 
+_END_TOLERANCE = timedelta(seconds=60)
 DEFAULT_TOKEN_S = 3600
 MIN_TOKEN_S = 600
 POD_NAME = "authentication.kubernetes.io/pod-name"
@@ -176,11 +177,27 @@ class Reviews:
             },
             "spec": spec,
             "status": {
-                "token": self._authenticator.issue(user, expires=expires),
+                "token": self._authenticator.issue(user, expires=expires, is_bound=lambda: self._is_bound(info, user)),
                 "expirationTimestamp": timestamp(expires),
             },
         }
         return Response(201, {"content-type": "application/json"}, orjson.dumps(answer))
+
+    def _is_bound(self, info: RequestInfo, user: User) -> bool:
+        """Return whether the account of a token, and the pod that it may be bound to, are the ones it was issued for.
+
+        A pod in deletion counts until a minute after its end, as upstream (Validator, expirationTolerance).
+        """
+        account = self._core.lookup("", "serviceaccounts", info.namespace, info.name)
+        if account is None or account["metadata"]["uid"] != user.uid:
+            return False
+        if POD_UID not in user.extra:
+            return True
+        pod = self._core.lookup("", "pods", info.namespace, user.extra[POD_NAME][0])
+        if pod is None or pod["metadata"]["uid"] != user.extra[POD_UID][0]:
+            return False
+        end = pod["metadata"].get("deletionTimestamp")
+        return end is None or parse_timestamp(end) + _END_TOLERANCE > self._core.clock.now()
 
     def _bound(self, reference: Obj | None, info: RequestInfo) -> dict[str, tuple[str, ...]]:
         if not reference:

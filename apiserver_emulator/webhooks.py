@@ -9,6 +9,7 @@ Source: k8s.io/apiserver pkg/admission/plugin/webhook (matching, texts), admissi
 from __future__ import annotations
 
 import base64
+import importlib
 import ssl
 import threading
 import uuid
@@ -30,13 +31,16 @@ from apiserver_emulator.strategy import RequestContext
 from apiserver_emulator.webhook_answers import Answer, CallError, Status
 from dra_api.gotext import go_quote
 from dra_api.request import RequestInfo
-from dra_api.status import StatusError, internal_error
+from dra_api.status import StatusError, forbidden, internal_error
 
 Obj = dict[str, Any]
 
 CONFIGURATIONS = ("admissionregistration.k8s.io", "validatingwebhookconfigurations")
 # Never reviewed: a broken webhook must not block the removal of its own configuration.
 _EXEMPT = frozenset({CONFIGURATIONS, (CONFIGURATIONS[0], "mutatingwebhookconfigurations")})
+CONDITION_VARIABLES = ("object", "oldObject", "request", "authorizer")
+"""The variables of match conditions."""
+_REVIEW_VERSIONS = ("v1", "v1beta1")
 MAX_PARALLEL = 8
 
 
@@ -99,8 +103,13 @@ class ValidatingWebhooks:
         matching: list[tuple[Obj, str]] = []
         for hook in self._hooks():
             version = self._rule_match(hook, resource, operation, info)
-            if version and self._selected(hook, resource, info, obj, old):
-                matching.append((hook, version))
+            if not version or not self._selected(hook, resource, info, obj, old):
+                continue
+            if hook.get("matchConditions"):
+                request = self._request(version, resource, operation, info, ctx, obj, old, options)
+                if not _conditions_hold(hook, resource, request):
+                    continue
+            matching.append((hook, version))
         if not matching:
             return
 
@@ -238,8 +247,9 @@ class ValidatingWebhooks:
         return request
 
     def _post(self, hook: Obj, request: Obj, timeout: float) -> Answer:
-        # The newest version that both sides support.
-        review_version = "v1" if "v1" in (hook.get("admissionReviewVersions") or ()) else "v1beta1"
+        # The first one that the server supports too: the list is in the webhook's order of preference.
+        offered = hook.get("admissionReviewVersions") or ()
+        review_version = next((version for version in offered if version in _REVIEW_VERSIONS), "v1")
         review = {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{review_version}", "request": request}
         url = self._url(hook.get("clientConfig") or {}, timeout)
         pool = self._pool(hook.get("clientConfig") or {})
@@ -356,6 +366,33 @@ def _rule_matches(rule: Obj, resource: ResourceType, operation: str, info: Reque
         if sub in ("*", info.subresource):
             return True
     return False
+
+
+def _conditions_hold(hook: Obj, resource: ResourceType, request: Obj) -> bool:
+    """Return whether each match condition of a webhook is true for a request.
+
+    Raises 403 if one cannot be evaluated, none is false, and the webhook must not be skipped. Not emulated: conditions
+    that call the authorizer count as true.
+    """
+    # Imported on use: the compiler's tables cost start-up time that most servers need not pay.
+    cel = importlib.import_module("dra_api.cel")
+    values = {"object": request["object"], "oldObject": request["oldObject"]}
+    values["request"] = {name: value for name, value in request.items() if name not in values}
+    problems: list[str] = []
+    for condition in hook["matchConditions"]:
+        if "authorizer" in condition["expression"]:
+            continue
+        try:
+            if cel.compile_rule(condition["expression"], variables=CONDITION_VARIABLES).evaluate(values) is not True:
+                return False
+        except cel.CelError as error:
+            problems.append(f"expression '{condition['expression']}' resulted in error: {error}")
+    if not problems:
+        return True
+    if hook.get("failurePolicy") == "Ignore":
+        return False
+    text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+    raise forbidden(resource.group, resource.plural, request.get("name", ""), text)
 
 
 def denial(name: str, status: Status) -> StatusError:

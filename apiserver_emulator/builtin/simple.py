@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from apiserver_emulator.node_authorizer import restrict_lease
 from apiserver_emulator.strategy import BaseStrategy, RequestContext
 from dra_api.objects import Obj
 from dra_api.status import FieldError, forbidden_field, invalid, required
@@ -66,6 +67,11 @@ class LeaseStrategy(BaseStrategy):
     def default(self, obj: Obj) -> None:
         """Add the empty struct that Go always serializes."""
         obj.setdefault("spec", {})
+
+    def authorize(self, obj: Obj | None, old: Obj | None, ctx: RequestContext) -> None:
+        """NodeRestriction."""
+        if obj is not None and old is None:
+            restrict_lease(obj["metadata"].get("name", ""), ctx.user)
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
         """validateLeaseSpec."""

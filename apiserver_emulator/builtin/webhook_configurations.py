@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+
+from apiserver_emulator.metadata import qualified_name_problems
 from apiserver_emulator.strategy import BaseStrategy, RequestContext
+from apiserver_emulator.webhooks import CONDITION_VARIABLES
 from dra_api.objects import Obj
-from dra_api.status import FieldError, invalid, required
+from dra_api.status import FieldError, duplicate, invalid, required
 
 
 class WebhookStrategy(BaseStrategy):
@@ -76,8 +80,42 @@ class WebhookStrategy(BaseStrategy):
                         "the timeout value must be between 1 and 30 seconds",
                     )
                 )
+            problems += _condition_errors(hook.get("matchConditions") or [], f"{field}.matchConditions")
         return problems
 
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
         """As for a new one."""
         return self.validate_create(new, ctx)
+
+
+def _condition_errors(conditions: list[Obj], path: str) -> list[FieldError]:
+    """Return the errors in match conditions: each has a name of its own and an expression that compiles."""
+    problems: list[FieldError] = []
+    names: set[str] = set()
+    for at, condition in enumerate(conditions):
+        where = f"{path}[{at}]"
+        name, expression = str(condition.get("name", "")), str(condition.get("expression", ""))
+        if not expression.strip():
+            problems.append(required(f"{where}.expression"))
+        else:
+            problems += _expression_errors(expression, f"{where}.expression")
+        if not name:
+            problems.append(required(f"{where}.name"))
+        else:
+            problems += [invalid(f"{where}.name", name, text) for text in qualified_name_problems(name)]
+            if name in names:
+                problems.append(duplicate(f"{where}.name", name))
+        names.add(name)
+    return problems
+
+
+def _expression_errors(expression: str, path: str) -> list[FieldError]:
+    # Imported on use: the compiler's tables cost start-up time that most servers need not pay.
+    cel = importlib.import_module("dra_api.cel")
+    try:
+        compiled = cel.compile_rule(expression, variables=CONDITION_VARIABLES)
+    except cel.CelCompileError as error:
+        return [invalid(path, expression, f"compilation failed: {error}")]
+    if compiled.output_type in ("bool", "dyn"):
+        return []
+    return [invalid(path, expression, "must evaluate to bool")]

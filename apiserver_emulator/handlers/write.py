@@ -9,9 +9,12 @@ Source: k8s.io/apiserver pkg/endpoints/handlers, pkg/registry/generic/registry/s
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import orjson
 
 from apiserver_emulator import patch_formats
+from apiserver_emulator.auth import denied
 from apiserver_emulator.core import Core
 from apiserver_emulator.decoding import media_type
 from apiserver_emulator.handlers.apply import apply_object
@@ -93,6 +96,9 @@ class Writer:
             and not info.subresource
             and self._core.store.get(resource.storage_key, key) is None
         ):
+            # The request was authorized as an update: to create an object is a permission of its own.
+            if not ctx.allowed("create", info.group, info.resource, "", info.namespace, info.name):
+                raise denied(ctx.user, replace(info, verb="create"))
             # A PUT may have a resourceVersion, a create must not.
             body["metadata"].pop("resourceVersion", None)
             made = create_object(self._core, resource, info, ctx, body, manager=options.manager_for(request))

@@ -42,7 +42,7 @@ def create_object(
     """
     settle_namespace(obj, info.namespace, namespaced=resource.namespaced)
     meta = obj["metadata"]
-    if meta.get("resourceVersion"):
+    if meta.get("resourceVersion") not in (None, "", "0"):
         # A plain Go error in upstream's storage layer, hence 500 without a reason.
         raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
     if resource.namespaced:

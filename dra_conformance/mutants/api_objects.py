@@ -395,6 +395,12 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_NODES}:_why_no_mirror", lambda pod, node, ctx: "")
 
 
+@mutant("node-creates-any-lease", rule="DRA-681c")
+def _(patch: Patch) -> None:
+    """A node may create the Lease of any node."""
+    patch.replace("apiserver_emulator.builtin.simple:restrict_lease", lambda name, user: None)
+
+
 @mutant("tokens-without-uid", rule="DRA-681c")
 def _(patch: Patch) -> None:
     """A node gets tokens that are bound to nothing."""
@@ -602,6 +608,23 @@ def _(patch: Patch) -> None:
     def make(original: _Function) -> _Function:
         def fill(obj: Any, message: Any) -> None:
             original({key: value for key, value in obj.items() if key != "labels"}, message)
+
+        return fill
+
+    patch.wrap("apiserver_emulator.protobuf.writer:_set_fields", make)
+
+
+def _hollow(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_hollow, value.values()))
+
+
+@mutant("protobuf-without-empty-structs", rule="DRA-703")
+def _(patch: Patch) -> None:
+    """A struct without any value is missing in the protobuf form, as if it were not set."""
+
+    def make(original: _Function) -> _Function:
+        def fill(obj: Any, message: Any) -> None:
+            original({key: value for key, value in obj.items() if not _hollow(value)}, message)
 
         return fill
 

@@ -147,6 +147,20 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_BASE}.store:Store._past", make)
 
 
+@mutant("exact-list-has-later-updates", rule="DRA-398b")
+def _(patch: Patch) -> None:
+    """A list of an earlier version undoes creations and deletions only."""
+
+    def make(original: _Function) -> _Function:
+        def past(self: Any, found: Any, namespace: str, at: int) -> Any:
+            kept = deque(event for event in found.events if event.type != "MODIFIED")
+            return original(self, replace(found, events=kept), namespace, at)
+
+        return past
+
+    patch.wrap(f"{_BASE}.store:Store._past", make)
+
+
 @mutant("pages-lose-a-namespace", rule="DRA-387")
 def _(patch: Patch) -> None:
     """Pages are sorted by namespace and name, and continue by the path of both."""

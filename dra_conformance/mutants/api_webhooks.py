@@ -91,6 +91,25 @@ def _(patch: Patch) -> None:
     _selected(patch, lambda hook, obj, old: ({**hook, "namespaceSelector": None}, obj, old))
 
 
+@mutant("webhooks-ignore-conditions", rule="DRA-670")
+def _(patch: Patch) -> None:
+    """Match conditions do not count."""
+    patch.replace(f"{_WEBHOOKS}:_conditions_hold", lambda hook, resource, request: True)
+
+
+@mutant("first-condition-of-a-webhook-counts", rule="DRA-670")
+def _(patch: Patch) -> None:
+    """Of the match conditions of a webhook only the first one counts."""
+
+    def make(original: _Function) -> _Function:
+        def hold(hook: Any, resource: Any, request: Any) -> Any:
+            return original({**hook, "matchConditions": hook["matchConditions"][:1]}, resource, request)
+
+        return hold
+
+    patch.wrap(f"{_WEBHOOKS}:_conditions_hold", make)
+
+
 @mutant("webhooks-select-by-the-new-object", rule="DRA-670")
 def _(patch: Patch) -> None:
     """The old object of an update is not looked at, so that a client can remove the label."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -284,6 +285,93 @@ def _(patch: Patch) -> None:
         return bound
 
     patch.wrap(f"{_REVIEWS}:Reviews._bound", make)
+
+
+@mutant("tokens-outlive-their-pod", rule="DRA-801")
+def _(patch: Patch) -> None:
+    """A token is valid as long as its service account exists."""
+
+    def make(original: _Function) -> _Function:
+        return lambda self, info, user: original(self, info, replace(user, extra={}))
+
+    patch.wrap(f"{_REVIEWS}:Reviews._is_bound", make)
+
+
+@mutant("tokens-outlive-their-account", rule="DRA-801")
+def _(patch: Patch) -> None:
+    """A token is valid for each service account of the name."""
+
+    def make(original: _Function) -> _Function:
+        def is_bound(self: Any, info: Any, user: Any) -> Any:
+            account = self._core.lookup("", "serviceaccounts", info.namespace, info.name)
+            return account is not None and original(self, info, replace(user, uid=account["metadata"]["uid"]))
+
+        return is_bound
+
+    patch.wrap(f"{_REVIEWS}:Reviews._is_bound", make)
+
+
+def _may_create(patch: Patch, verb: str) -> None:
+    """Let requests with this verb create objects without the permission to create them."""
+
+    def make(original: _Function) -> _Function:
+        def context(self: Any, request: Any, info: Any, **options: Any) -> Any:
+            found = original(self, request, info, **options)
+            allowed = found.allowed
+            if info.verb == verb:
+                found.allowed = lambda wanted, *where: wanted == "create" or allowed(wanted, *where)
+            return found
+
+        return context
+
+    patch.wrap("apiserver_emulator.core:Core.context", make)
+
+
+@mutant("updates-create-without-permission", rule="DRA-800")
+def _(patch: Patch) -> None:
+    """The permission to update is enough for an update that creates."""
+    _may_create(patch, "update")
+
+
+@mutant("applies-create-without-permission", rule="DRA-800")
+def _(patch: Patch) -> None:
+    """The permission to patch is enough for an apply that creates."""
+    _may_create(patch, "patch")
+
+
+def _unchecked_dry_run(patch: Patch, *, exists: bool) -> None:
+    """Let a dry run create objects in namespaces that do not exist, or in those that do and are being deleted."""
+    state = threading.local()
+
+    def check(original: _Function) -> _Function:
+        def check_namespace(core: Any, resource: Any, info: Any, name: str) -> None:
+            found = core.store.get(("", "namespaces"), ("", info.namespace)) is not None
+            if not (getattr(state, "dry_run", False) and found == exists):
+                original(core, resource, info, name)
+
+        return check_namespace
+
+    def create(original: _Function) -> _Function:
+        def create_object(core: Any, resource: Any, info: Any, ctx: Any, obj: Any, **options: Any) -> Any:
+            state.dry_run = ctx.dry_run
+            return original(core, resource, info, ctx, obj, **options)
+
+        return create_object
+
+    patch.wrap(f"{_CREATE}:_check_namespace", check)
+    patch.wrap(f"{_WRITES}:create_object", create)
+
+
+@mutant("dry-runs-in-missing-namespaces", rule="DRA-661")
+def _(patch: Patch) -> None:
+    """A dry run creates an object in a namespace that does not exist."""
+    _unchecked_dry_run(patch, exists=False)
+
+
+@mutant("dry-runs-in-terminating-namespaces", rule="DRA-662")
+def _(patch: Patch) -> None:
+    """A dry run creates an object in a namespace that is being deleted."""
+    _unchecked_dry_run(patch, exists=True)
 
 
 @mutant("short-tokens", rule="DRA-669")

@@ -90,9 +90,20 @@ def _reviewed(world: World, token: str) -> Obj:
 @given('a service account "{name}"')
 def _(world: World, name: str) -> None:
     """Create a service account in the scenario's namespace."""
+    _create_account(world, name)
+
+
+def _create_account(world: World, name: str) -> None:
     world.create(
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": world.namespace}}
     )
+
+
+@when('the service account "{name}" is deleted and created again')
+def _(world: World, name: str) -> None:
+    """Replace a service account by one of the same name with another uid."""
+    world.client.delete(SERVICE_ACCOUNTS, name, world.namespace)
+    _create_account(world, name)
 
 
 @when('a token of the service account "{name}" is requested with {spec}')
@@ -127,6 +138,29 @@ def _(world: World, user: str, extra: str) -> None:
         "extra": {key: (found.get("extra") or {}).get(key) for key in fields},
     }
     world.check(seen == wanted, "the token is of the service account and the pod", expected=wanted, observed=seen)
+
+
+@then("a review comes to authenticate the token")
+def _(world: World) -> None:
+    """A TokenReview authenticates the issued token, at most after the run's patience."""
+    _check_authenticated(world, True)
+
+
+@then("a review comes not to authenticate the token")
+def _(world: World) -> None:
+    """A TokenReview does not authenticate the issued token any more, at most after the run's patience."""
+    _check_authenticated(world, False)
+
+
+def _check_authenticated(world: World, wanted: bool) -> None:
+    token = world.state(Tokens).token
+
+    def authenticated() -> bool:
+        return bool(_reviewed(world, token).get("authenticated"))
+
+    # Polled: the API server keeps the result of a review for some seconds, and reads pods and accounts from a watch.
+    seen = wanted if world.poll(lambda: authenticated() == wanted) else not wanted
+    world.check(seen == wanted, "the token is authenticated", expected=wanted, observed=seen)
 
 
 @then('a review of the token "{token}" does not authenticate it')

@@ -496,8 +496,10 @@ def _(world: World, seconds: int) -> None:
 # -- lists of a version ------------------------------------------------------------------------------------------------
 
 
-def _list_matching(world: World, match: str, version: str) -> None:
+def _list_matching(world: World, match: str, version: str, labels: str = "") -> None:
     query = [("resourceVersionMatch", match), *([("resourceVersion", version)] if version else [])]
+    if labels:
+        query.append(("labelSelector", labels))
     keep_names(world, lambda: world.client.page(RESOURCE_CLAIMS, world.namespace, query=query))
 
 
@@ -505,6 +507,12 @@ def _list_matching(world: World, match: str, version: str) -> None:
 def _(world: World, match: str) -> None:
     """List the claims with the version of the earlier list."""
     _list_matching(world, match, world.state(History).listed_version)
+
+
+@when('the ResourceClaims with labels "{selector}" are listed with resourceVersionMatch {match:word}')
+def _(world: World, selector: str, match: str) -> None:
+    """List the claims that the selector matches with the version of the earlier list."""
+    _list_matching(world, match, world.state(History).listed_version, selector)
 
 
 @when("the ResourceClaims are listed with resourceVersionMatch {match:word} and {version}")

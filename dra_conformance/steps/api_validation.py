@@ -44,12 +44,14 @@ def _body(world: World, what: str) -> bytes:
     obj["metadata"]["namespace"] = world.namespace
     if what == "an unknown field":
         obj["spec"]["unknown"] = 1
+    elif what == "two unknown fields":
+        obj["spec"] |= {"unknown": 1, "unheard": 2}
     elif what == "an unknown field of a list":
         obj["spec"]["devices"]["requests"][0]["unknown"] = 1
     text = orjson.dumps(obj)
     if what == "a field twice":
         text = text[:-1] + b',"metadata":' + orjson.dumps(obj["metadata"]) + b"}"
-    elif what not in ("no other field", "an unknown field", "an unknown field of a list"):
+    elif what not in ("no other field", "an unknown field", "two unknown fields", "an unknown field of a list"):
         raise SpecificationError(f"{world.scenario.where}: unknown addition {what!r}")
     return text
 

@@ -63,10 +63,21 @@ def _(world: World) -> None:
 @when("it is created in a namespace that does not exist")
 def _(world: World) -> None:
     """Send the object to the path of a namespace that was never created."""
+    obj = _in_missing_namespace(world)
+    _post(world, obj, namespace=obj["metadata"]["namespace"])
+
+
+@when("a dry run creates it in a namespace that does not exist")
+def _(world: World) -> None:
+    """Send the object with `dryRun=All` to the path of a namespace that was never created."""
+    obj = _in_missing_namespace(world)
+    attempt(world, lambda: world.client.create(manifests.resource_of(obj), obj, dry_run=True))
+
+
+def _in_missing_namespace(world: World) -> Obj:
     obj = copy.deepcopy(draft(world))
-    namespace = f"{world.namespace}-missing"
-    obj["metadata"]["namespace"] = namespace
-    _post(world, obj, namespace=namespace)
+    obj["metadata"]["namespace"] = f"{world.namespace}-missing"
+    return obj
 
 
 @given(
@@ -85,9 +96,19 @@ def _(world: World, kept: str, free: str) -> None:
 @when("it is created in the namespace that is being deleted")
 def _(world: World) -> None:
     """Send the object to the scenario's second namespace."""
+    _create_elsewhere(world, dry_run=False)
+
+
+@when("a dry run creates it in the namespace that is being deleted")
+def _(world: World) -> None:
+    """Send the object with `dryRun=All` to the scenario's second namespace."""
+    _create_elsewhere(world, dry_run=True)
+
+
+def _create_elsewhere(world: World, *, dry_run: bool) -> None:
     obj = copy.deepcopy(draft(world))
     obj["metadata"]["namespace"] = other_namespace(world)
-    attempt(world, lambda: world.client.create(manifests.resource_of(obj), obj))
+    attempt(world, lambda: world.client.create(manifests.resource_of(obj), obj, dry_run=dry_run))
 
 
 @then("of the namespace that is being deleted only the ResourceClaim {kept:word} is left")

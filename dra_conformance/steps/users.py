@@ -188,17 +188,31 @@ def _(world: World, user: str, fields: str) -> None:
 
 @when('user "{user}" {verb:word} it')
 def _(world: World, user: str, verb: str) -> None:
-    """Create the manifest, or delete the created object, as another user: `creates` or `deletes`."""
+    """Create or apply the manifest, or delete the created object, as another user: `creates`, `applies`, `deletes`."""
     obj, client = draft(world), client_of(world, user)
     resource = manifests.resource_of(obj)
     if verb == "creates":
         # Before the request: the object is deleted even if the response is lost.
         world.track(resource, name_of(obj), namespace_of(obj))
         attempt(world, lambda: client.create(resource, obj))
+    elif verb == "applies":
+        world.track(resource, name_of(obj), namespace_of(obj))
+        _apply(world, client, obj, user)
     elif verb == "deletes":
         attempt(world, lambda: client.delete(resource, name_of(obj), namespace_of(obj) or None))
     else:
-        raise SpecificationError(f"a user creates or deletes an object; {verb!r} is neither")
+        raise SpecificationError(f"a user creates, applies or deletes an object; {verb!r} is none of these")
+
+
+def _apply(world: World, client: KubeClient, obj: Obj, manager: str) -> None:
+    """Apply name, spec and a label of an object, which may exist."""
+    resource = manifests.resource_of(obj)
+    meta = {"name": name_of(obj), "namespace": world.namespace, "labels": {"applied": "yes"}}
+    body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": obj["spec"]}
+    attempt(
+        world,
+        lambda: client.patch(resource, name_of(obj), body, world.namespace, kind="apply", field_manager=manager),
+    )
 
 
 @when('user "{user}" {verb:word} ResourceSlices of "{fields}"')

@@ -111,6 +111,29 @@ Feature: Bindings, evictions and tokens
     When a token of the service account "worker" is requested with {boundObjectRef: {apiVersion: v1, kind: Pod, name: missing}}
     Then the API server refuses it with 404 NotFound
 
+  @DRA-801
+  Scenario: A token that is bound to a pod ends with it, although another pod gets its name
+    Given a service account "worker"
+    And the manifest "claims/pod"
+    And "spec.serviceAccountName" is worker
+    And it is created
+    When a token of the service account "worker" is requested with {boundObjectRef: {apiVersion: v1, kind: Pod, name: subject, uid: $(uid:subject)}}
+    Then a review comes to authenticate the token
+    Given it is deleted and created again
+    Then a review comes not to authenticate the token
+    When a token of the service account "worker" is requested with {boundObjectRef: {apiVersion: v1, kind: Pod, name: subject}}
+    Then a review comes to authenticate the token
+
+  @DRA-801
+  Scenario: A token of a service account ends with it, although another account gets its name
+    Given a service account "worker"
+    When a token of the service account "worker" is requested with {}
+    Then a review comes to authenticate the token
+    When the service account "worker" is deleted and created again
+    Then a review comes not to authenticate the token
+    When a token of the service account "worker" is requested with {}
+    Then a review comes to authenticate the token
+
   @DRA-669
   Scenario Outline: A token for <what> is refused
     Given a service account "worker"

@@ -137,3 +137,12 @@ Feature: What the API server reports about its API
     When it is read and written back in protobuf
     Then the API server accepts it
     And it is stored unchanged
+
+  @DRA-703
+  Scenario: The allocation of a claim without devices is read and written back in protobuf
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status" is {allocation: {devices: {}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: a, uid: u-1}]}
+    When it is read and written back in protobuf
+    Then the API server accepts it
+    And it is stored unchanged

@@ -314,6 +314,17 @@ Feature: What controllers rely on in the API server
     Then the list has the ResourceClaims "a"
 
   @DRA-398b
+  Scenario: A list with resourceVersionMatch=Exact has the objects as they were in that version
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a x=1, create b x=2, create c x=1"
+    And a list of ResourceClaims
+    When the ResourceClaims "label a x=2, label b x=1, label b x=3"
+    And the ResourceClaims with labels "x=1" are listed with resourceVersionMatch Exact
+    Then the list has the ResourceClaims "a, c"
+    When the ResourceClaims with labels "x=2" are listed with resourceVersionMatch Exact
+    Then the list has the ResourceClaims "b"
+
+  @DRA-398b
   Scenario Outline: A list with resourceVersionMatch <match> and <version> is refused
     Given the manifest "claims/claim"
     And the ResourceClaims "create a"
@@ -394,6 +405,18 @@ Feature: What controllers rely on in the API server
     When its owner becomes a claim that was deleted
     Then it is garbage-collected
 
+  @DRA-388
+  Scenario: An object is garbage-collected with the owner that has replaced its first one
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create first, create second"
+    And it is created
+    When the claim "first" becomes its owner
+    And the claim "second" becomes its owner
+    And the ResourceClaims "delete first"
+    Then it stays, owned by the claims "second"
+    When the ResourceClaims "delete second"
+    Then it is garbage-collected
+
   @DRA-388c
   Scenario: Foreground deletion keeps an owner until the dependents of its dependents are gone
     Given the manifest "claims/claim"
@@ -426,6 +449,9 @@ Feature: What controllers rely on in the API server
     And the ResourceClaim "three" has "metadata.ownerReferences[*].name" [b]
     And the ResourceClaim "two" has "metadata.deletionTimestamp" set
     And the ResourceClaim "a" keeps "metadata.deletionTimestamp" set
+    # A second deletion without a policy does not end the wait.
+    When the ResourceClaims "delete a"
+    Then the ResourceClaim "a" keeps "metadata.deletionTimestamp" set
     When "metadata.finalizers" of the ResourceClaim "two" is set to null
     Then the ResourceClaim "two" is gone
     # The last one has a finalizer still, but does not block its owner.

@@ -218,6 +218,14 @@ Feature: What the identity of a node may do
     Then the API server refuses it with 403 Forbidden
 
   @DRA-681c
+  Scenario: A node does not create the Lease of another Node
+    Given user "kubelet" is node "one"
+    When user "kubelet" sends a POST request to "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?dryRun=All" with the body {metadata: {name: $(node:two)}}
+    Then the API server refuses it with 403 Forbidden
+    When user "kubelet" sends a POST request to "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?dryRun=All" with the body {metadata: {name: $(node:one)}}
+    Then the API server accepts it
+
+  @DRA-681c
   Scenario Outline: A node that requests a token <what> is refused
     Given user "kubelet" is node "one"
     And a service account "worker"

@@ -269,6 +269,8 @@ Feature: Objects of other kinds that the components of DRA use
     Then the response is a Namespace with "status.phase" Active
     And the response is a Namespace with "spec.finalizers" [kubernetes]
     And the response is a Namespace with "metadata.labels" containing {kubernetes.io/metadata.name: $(namespace)}
+    When a POST request is sent to "/api/v1/namespaces?dryRun=All" with the body {metadata: {name: new-$(suffix), labels: {kubernetes.io/metadata.name: default}}}
+    Then the response is a Namespace with "metadata.labels" containing {kubernetes.io/metadata.name: new-$(suffix)}
 
   @DRA-684
   Scenario Outline: A namespace named by <what> is refused

@@ -253,6 +253,7 @@ Feature: Pods as the API server completes and validates them
       | a later deadline          | spec.activeDeadlineSeconds | 9                            | spec.activeDeadlineSeconds        | 10                                      |
       | no deadline               | spec.activeDeadlineSeconds | 9                            | spec.activeDeadlineSeconds        | null                                    |
       | a new gate                | spec.schedulingGates       | [{name: a}]                  | spec.schedulingGates              | [{name: a}, {name: b}]                  |
+      | another gate              | spec.schedulingGates       | [{name: a}]                  | spec.schedulingGates              | [{name: b}]                             |
       | a gate                    | spec.schedulingGates       | null                         | spec.schedulingGates              | [{name: a}]                             |
       | a node                    | spec.schedulingGates       | null                         | spec.nodeName                     | n                                       |
       | another scheduler         | spec.schedulingGates       | null                         | spec.schedulerName                | other                                   |

@@ -186,7 +186,10 @@ Feature: Selectors, patches and applies
     And "metadata.finalizers" is [example.com/a, example.com/b]
     And it is created
     And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
-    And its status "status.reservedFor" is [{apiGroup: dra.test, resource: widgets, name: a, uid: u-1}, {apiGroup: dra.test, resource: widgets, name: b, uid: u-2}]
+    When a strategic patch of its status is {status: {reservedFor: [{$patch: delete, uid: u-9}]}}
+    Then the API server accepts it
+    And its "status.reservedFor" reads null
+    Given its status "status.reservedFor" is [{apiGroup: dra.test, resource: widgets, name: a, uid: u-1}, {apiGroup: dra.test, resource: widgets, name: b, uid: u-2}]
     When a strategic patch of its status is {status: {reservedFor: [{apiGroup: dra.test, resource: widgets, name: c, uid: u-3}]}}
     Then the API server accepts it
     And its "status.reservedFor[*].uid" reads in any order [u-1, u-2, u-3]
@@ -326,6 +329,16 @@ Feature: Selectors, patches and applies
     Then the API server refuses it with 409 Conflict
     When manager "one" applies to it: {metadata: {labels: {b: first}}}
     Then its "metadata.labels" reads {a: changed, b: first}
+
+  @DRA-394
+  Scenario: A field that was also written by an update stays when no manager applies it any more
+    Given the manifest "claims/claim"
+    And "metadata.labels" is {a: first}
+    And it is created
+    When manager "one" applies to it: {metadata: {labels: {a: first, b: first}}}
+    Then its "metadata.labels" reads {a: first, b: first}
+    When manager "one" applies to it: {metadata: {}}
+    Then its "metadata.labels" reads {a: first}
 
   @DRA-394
   Scenario: Two managers apply finalizers of their own

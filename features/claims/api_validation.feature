@@ -26,9 +26,11 @@ Feature: Fields that the API does not define
     Examples:
       | what                       | mode    | warns                      |
       | an unknown field           | Warn    | warns about "unknown"      |
+      | two unknown fields         | Warn    | warns about "unheard"      |
       | an unknown field of a list | Warn    | warns about "requests[0]"  |
       | a field twice              | Warn    | warns about "metadata"     |
       | an unknown field           | default | warns about "unknown"      |
       | an unknown field           | Ignore  | has no warning             |
+      | two unknown fields         | Ignore  | has no warning             |
       | a field twice              | Ignore  | has no warning             |
       | no other field             | Strict  | has no warning             |

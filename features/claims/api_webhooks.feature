@@ -24,6 +24,7 @@ Feature: Calls of validating admission webhooks
       | of two resources         | {}                                                                                                                | {resources: [resourceclaimtemplates, resourceclaims]}                                   |
       | for objects of its label | {objectSelector: {matchLabels: {checked: "yes"}}}                                                                 | {}                                                                                      |
       | for the other namespaces | {namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [default]}]}} | {}                                                                                      |
+      | whose conditions hold    | {matchConditions: [{name: a, expression: "object.metadata.labels.checked == 'yes'"}, {name: b, expression: "request.operation == 'CREATE'"}]} | {} |
 
   @DRA-670
   Scenario Outline: A creation that does not match a webhook <which> is accepted
@@ -43,9 +44,12 @@ Feature: Calls of validating admission webhooks
       | of templates                  | {}                                                                             | {resources: [resourceclaimtemplates]} |
       | of cluster-scoped objects     | {}                                                                             | {scope: Cluster}                      |
       | for objects of two labels     | {objectSelector: {matchLabels: {checked: "yes", other: "yes"}}}                | {}                                    |
+      | for objects of another label and its own | {objectSelector: {matchLabels: {another: "yes", checked: "yes"}}}   | {}                                    |
       | for objects of another label  | {objectSelector: {matchLabels: {checked: "no"}}}                               | {}                                    |
       | for objects without its label | {objectSelector: {matchExpressions: [{key: checked, operator: DoesNotExist}]}} | {}                                    |
       | for another namespace         | {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: default}}}     | {}                                    |
+      | whose first condition is false | {matchConditions: [{name: a, expression: "object.metadata.labels.checked == 'no'"}, {name: b, expression: "request.operation == 'CREATE'"}]} | {} |
+      | whose second condition is false | {matchConditions: [{name: a, expression: "object.metadata.labels.checked == 'yes'"}, {name: b, expression: "request.operation == 'UPDATE'"}]} | {} |
 
   @DRA-670
   Scenario: A webhook reviews a creation that another one does not match
@@ -55,6 +59,17 @@ Feature: Calls of validating admission webhooks
     And another webhook that cannot be reached, with {objectSelector: {matchLabels: {checked: "no"}}} and the rule {}
     When it is created
     Then the API server refuses it with 500 InternalError
+
+  @DRA-670
+  Scenario Outline: A webhook selects namespaces by their own labels: <answer>
+    Given a webhook that cannot be reached, with {namespaceSelector: {matchLabels: {checked: $(suffix)}}} and the rule {apiGroups: [""], apiVersions: ["*"], resources: [namespaces], operations: [CREATE], scope: "*"}
+    When a POST request is sent to "/api/v1/namespaces?dryRun=All" with the body {metadata: {name: new-$(suffix), labels: {checked: <label>}}}
+    Then the API server <then>
+
+    Examples:
+      | answer   | label        | then                                |
+      | reviewed | $(suffix)    | refuses it with 500 InternalError   |
+      | other    | no-$(suffix) | accepts it                          |
 
   @DRA-671
   Scenario: A webhook with failurePolicy Ignore is skipped if it cannot be reached

@@ -100,6 +100,8 @@ Feature: Namespaces, names, options and owners of writes
     Given the manifest "claims/claim"
     When it is created in a namespace that does not exist
     Then the API server refuses it with 404 NotFound
+    When a dry run creates it in a namespace that does not exist
+    Then the API server refuses it with 404 NotFound
 
   @DRA-661
   Scenario: An object is not updated through the path of another name
@@ -114,6 +116,8 @@ Feature: Namespaces, names, options and owners of writes
     Given another namespace is being deleted, in which a finalizer keeps the ResourceClaim a and none b
     And the manifest "claims/claim"
     When it is created in the namespace that is being deleted
+    Then the API server refuses it with 403 Forbidden
+    When a dry run creates it in the namespace that is being deleted
     Then the API server refuses it with 403 Forbidden
     And of the namespace that is being deleted only the ResourceClaim a is left
     And the namespace goes with the finalizer of the ResourceClaim a
@@ -288,12 +292,25 @@ Feature: Namespaces, names, options and owners of writes
       | the finalizers to one without a domain | metadata.finalizers      | [a]                                                                                                                                  |
 
   @DRA-664
+  Scenario Outline: An object with two annotations of <size> in all is <answer>
+    Given the manifest "claims/claim"
+    And "metadata.annotations.a" is the text "x" 131072 times
+    And "metadata.annotations.b" is the text "x" <count> times
+    When it is created
+    Then the API server <then>
+
+    Examples:
+      | size              | count  | answer   | then                         |
+      | 256 KiB           | 131070 | accepted | accepts it                   |
+      | more than 256 KiB | 131071 | refused  | refuses it with 422 Invalid  |
+
+  @DRA-664
   Scenario: Equal owners of an object are stored once
     Given the manifest "claims/claim"
-    And "metadata.ownerReferences" is [{apiVersion: unknown.dra.test/v1, kind: Thing, name: a, uid: u-1}, {apiVersion: unknown.dra.test/v1, kind: Thing, name: a, uid: u-1}, {apiVersion: unknown.dra.test/v1, kind: Thing, name: b, uid: u-1}]
+    And "metadata.ownerReferences" is [{apiVersion: unknown.dra.test/v1, kind: Thing, name: a, uid: u-1}, {apiVersion: unknown.dra.test/v1, kind: Thing, name: a, uid: u-1}, {apiVersion: unknown.dra.test/v1, kind: Thing, name: b, uid: u-1}, {apiVersion: unknown.dra.test/v1, kind: Thing, name: a, uid: u-2}]
     When it is created
     Then the API server accepts it
-    And its "metadata.ownerReferences[*].name" reads [a, b]
+    And its "metadata.ownerReferences[*].name" reads [a, b, a]
 
   @DRA-665
   Scenario: An update of a Lease without a resourceVersion is refused
@@ -335,6 +352,28 @@ Feature: Namespaces, names, options and owners of writes
     Then the API server accepts it
     And its "spec.holderIdentity" reads a
     And it is another object than the deleted one
+
+  @DRA-800
+  Scenario: An update of a missing Lease needs permission to create it
+    Given the objects of the manifest "claims/updater"
+    And a Lease
+    Then a review comes to allow {user: updater-$(suffix)} to {verb: update, group: coordination.k8s.io, resource: leases, namespace: $(namespace)}
+    When user "updater" sends a PUT request to "/apis/coordination.k8s.io/v1/namespaces/$(namespace)/leases/second" with the body {metadata: {name: second}, spec: {holderIdentity: b}}
+    Then the API server refuses it with 403 Forbidden
+    When a GET request is sent to "/apis/coordination.k8s.io/v1/namespaces/$(namespace)/leases/second" with the body null
+    Then the API server refuses it with 404 NotFound
+
+  @DRA-800
+  Scenario: An apply of a missing claim needs permission to create it
+    Given the objects of the manifest "claims/updater"
+    And the manifest "claims/claim"
+    Then a review comes to allow {user: updater-$(suffix)} to {verb: patch, group: resource.k8s.io, resource: resourceclaims, namespace: $(namespace)}
+    When user "updater" applies it
+    Then the API server refuses it with 403 Forbidden
+    And it is not stored
+    When it is created
+    And user "updater" sends a PATCH request to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject" with the body {metadata: {labels: {changed: "yes"}}}
+    Then the API server accepts it
 
   @DRA-673
   Scenario Outline: The deletion of a <kind> returns it

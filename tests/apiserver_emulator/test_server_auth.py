@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import base64
+import http.client
 import json
+import ssl
 import stat
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+import yaml
 
 from apiserver_emulator import ApiServerEmulator
 from dra_api.client import Forbidden, KubeClient
+from dra_api.clock import AdvanceableClock
 from dra_api.objects import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
     CONFIG_MAPS,
+    LEASES,
     NODES,
     PODS,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
+    SERVICE_ACCOUNTS,
     Resource,
 )
 from dra_api.request import User
@@ -174,6 +183,67 @@ def test_impersonation_needs_a_right(plane: ApiServerEmulator, client: KubeClien
     refused = plane.transport_for("bob").request("GET", "/version", headers=as_jane)
     assert refused.status == 403
     assert 'User "bob" cannot impersonate-on:user-info:get path "/version"' in json.loads(refused.body)["message"]
+
+
+def test_several_groups_are_impersonated_by_a_header_each(https_plane: ApiServerEmulator) -> None:
+    config = yaml.safe_load(https_plane.kubeconfig.read_text())
+    cluster = config["clusters"][0]["cluster"]
+    authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+    server = urlsplit(cluster["server"])
+    connection = http.client.HTTPSConnection(
+        server.hostname or "", server.port, context=ssl.create_default_context(cadata=authority)
+    )
+    connection.putrequest("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews")
+    connection.putheader("Authorization", f"Bearer {config['users'][0]['user']['token']}")
+    connection.putheader("Content-Length", "2")
+    connection.putheader("Impersonate-User", "jane")
+    connection.putheader("Impersonate-Group", "readers")
+    connection.putheader("Impersonate-Group", "writers")
+    connection.endheaders(b"{}")
+    answer = json.loads(connection.getresponse().read())
+    connection.close()
+    assert answer["status"]["userInfo"]["groups"] == ["readers", "writers", "system:authenticated"]
+
+
+def test_an_update_that_creates_needs_permission_to_create(plane: ApiServerEmulator, client: KubeClient) -> None:
+    rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["update"]}
+    grant(client, "updater", [rule], {"kind": "User", "name": "jane"})
+    jane = KubeClient(plane.transport_for("jane"))
+    lease = {"metadata": {"name": "a", "namespace": "default"}, "spec": {"holderIdentity": "jane"}}
+    with pytest.raises(Forbidden, match='cannot create resource "leases"'):
+        jane.update(LEASES, lease)
+    client.create(LEASES, lease)
+    jane.update(LEASES, client.get(LEASES, "a", "default"))
+
+
+def test_tokens_end_with_what_they_are_bound_to(
+    plane: ApiServerEmulator, client: KubeClient, pod: Callable[..., Obj], clock: AdvanceableClock
+) -> None:
+    def token(**spec: Obj) -> str:
+        path = "/api/v1/namespaces/default/serviceaccounts/worker/token"
+        return str(plane.server.call("POST", path, {"spec": spec})["status"]["token"])
+
+    account = {"metadata": {"name": "worker", "namespace": "default"}}
+    client.create(SERVICE_ACCOUNTS, account)
+    made = client.create(PODS, pod("p", nodeName="n"))
+    user = plane.server.authenticator.user
+    bound = token(boundObjectRef={"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": made["metadata"]["uid"]})
+    free = token()
+    assert user(bound)
+    assert user(free)
+    client.delete(PODS, "p", "default")
+    # The pod has its grace period of 30 s, and its token a minute more.
+    clock.advance(89)
+    assert user(bound)
+    clock.advance(2)
+    assert not user(bound)
+    client.delete(PODS, "p", "default", grace_period_seconds=0)
+    client.create(PODS, pod("p", nodeName="n"))
+    assert not user(bound)
+    assert user(free)
+    client.delete(SERVICE_ACCOUNTS, "worker", "default")
+    client.create(SERVICE_ACCOUNTS, account)
+    assert not user(free)
 
 
 def slice_of(node: str, name: str) -> Obj:

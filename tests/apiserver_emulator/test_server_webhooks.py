@@ -33,6 +33,7 @@ class Hook:
         made = certificates.make(folder)
         self.bundle = base64.b64encode(made.authority.read_bytes()).decode()
         self.seen: list[Obj] = []
+        self.versions: list[str] = []
         self.answer: Obj = {}
         hook = self
 
@@ -40,6 +41,7 @@ class Hook:
             def do_POST(self) -> None:
                 review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 hook.seen.append(review["request"])
+                hook.versions.append(review["apiVersion"])
                 bad = ((review["request"].get("object") or {}).get("data") or {}).get("bad")
                 response = {"uid": review["request"]["uid"], "allowed": not bad, "warnings": ["looked"]}
                 if bad:
@@ -128,6 +130,56 @@ def test_namespace_selectors_narrow(client: KubeClient, hook: Hook) -> None:
     client.create(CONFIG_MAPS, config_map("a", bad="1"))
     with pytest.raises(ApiError):
         client.create(CONFIG_MAPS, config_map("a", namespace="watched", bad="1"))
+
+
+def test_match_conditions_narrow(client: KubeClient, hook: Hook) -> None:
+    conditions = [
+        {"name": "bad", "expression": "has(object.data.bad)"},
+        {"name": "not-a", "expression": "request.name != 'a' && oldObject == null"},
+    ]
+    client.create(VALIDATING_WEBHOOKS, hook.configuration(matchConditions=conditions))
+    client.create(CONFIG_MAPS, config_map("a", bad="1"))
+    client.create(CONFIG_MAPS, config_map("b", good="1"))
+    assert not hook.seen
+    with pytest.raises(ApiError, match="bad is 1"):
+        client.create(CONFIG_MAPS, config_map("b", bad="1"))
+
+
+def test_a_match_condition_that_fails(client: KubeClient, hook: Hook) -> None:
+    condition = {"name": "bad", "expression": "object.data.bad == '1'"}
+    client.create(VALIDATING_WEBHOOKS, hook.configuration(matchConditions=[condition]))
+    with pytest.raises(ApiError, match="resulted in error: no such key: bad") as refused:
+        client.create(CONFIG_MAPS, config_map("a"))
+    assert refused.value.status == 403
+    ignore = [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]
+    client.patch(VALIDATING_WEBHOOKS, "check", ignore, kind="json")
+    client.create(CONFIG_MAPS, config_map("a"))
+    assert not hook.seen
+
+
+@pytest.mark.parametrize(
+    ("conditions", "field"),
+    [
+        ([{"name": "a", "expression": "object.x =="}], "matchConditions[0].expression"),
+        ([{"name": "a", "expression": "'text'"}], "matchConditions[0].expression"),
+        ([{"name": "a", "expression": "true"}, {"name": "a", "expression": "true"}], "matchConditions[1].name"),
+        ([{"name": "", "expression": ""}], "matchConditions[0].name"),
+    ],
+)
+def test_match_conditions_are_validated(client: KubeClient, hook: Hook, conditions: list[Obj], field: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        client.create(VALIDATING_WEBHOOKS, hook.configuration(matchConditions=conditions))
+    assert refused.value.status == 422
+    assert f"webhooks[0].{field}" in [cause["field"] for cause in refused.value.causes]
+
+
+@pytest.mark.parametrize(("offered", "used"), [(["v1beta1", "v1"], "v1beta1"), (["v9", "v1", "v1beta1"], "v1")])
+def test_the_first_known_version_of_reviews_is_used(
+    client: KubeClient, hook: Hook, offered: list[str], used: str
+) -> None:
+    client.create(VALIDATING_WEBHOOKS, hook.configuration(admissionReviewVersions=offered))
+    client.create(CONFIG_MAPS, config_map("a"))
+    assert hook.versions == [f"admission.k8s.io/{used}"]
 
 
 def test_failure_policies(client: KubeClient, hook: Hook) -> None:
