@@ -177,6 +177,15 @@ def _(world: World, pod: str, group: str, templates: str, names: str) -> None:
     _create_member(world, pod, group, _entries(templates, names, by_name=False))
 
 
+@given('a pod "{pod}" of workload PodGroup "{group}" in another namespace')
+def _(world: World, pod: str, group: str) -> None:
+    """Create a pod outside the scenario's namespace that names a group of that namespace; no later step concerns it."""
+    obj = pod_object(world, pod, [], scheduler=scheduler_of(world))
+    obj["metadata"]["namespace"] = create_other_namespace(world)
+    obj["spec"]["schedulingGroup"] = {"podGroupName": group}
+    world.create(obj)
+
+
 @when(
     'pods "{prefix}" 1 to {count:d} of workload PodGroup "{group}" using template "{template}" as "{name}" are created'
 )

@@ -21,7 +21,7 @@ Feature: Custom resources
       | the greatest values           | {mode: b, size: 8, word: abcde, ids: [x, y, z]}      | {mode: b, size: 8, word: abcde, ids: [x, y, z], count: 3} |
       | a multiple                    | {mode: a, even: 4}                                   | {mode: a, even: 4, count: 3}                             |
       | a number above the bound      | {mode: a, above: 0.5}                                | {mode: a, above: 0.5, count: 3}                          |
-      | a default in a list           | {mode: a, parts: [{key: x}, {key: y, value: 1}]}     | {mode: a, count: 3, parts: [{key: x, value: 7}, {key: y, value: 1}]} |
+      | defaults in a list            | {mode: a, parts: [{key: x}, {key: y, value: 1}, {key: z}]} | {mode: a, count: 3, parts: [{key: x, value: 7}, {key: y, value: 1}, {key: z, value: 7}]} |
       | an unknown field in a list    | {mode: a, parts: [{key: x, other: 1}]}               | {mode: a, count: 3, parts: [{key: x, value: 7}]}         |
       | two keys of a map             | {mode: a, table: {x: 1, y: 2}}                       | {mode: a, count: 3, table: {x: 1, y: 2}}                 |
       | a number for a port           | {mode: a, port: 80}                                  | {mode: a, count: 3, port: 80}                            |

@@ -51,3 +51,11 @@ Feature: API validation of the claims of PodGroups
       | another template | [{name: gpu, resourceClaimTemplateName: two-gpus}]                                                |
       | one more entry   | [{name: gpu, resourceClaimTemplateName: one-gpu}, {name: mine, resourceClaimName: mine}]          |
       | no entry         | []                                                                                                |
+
+  @DRA-551c @gate:DRAWorkloadResourceClaims
+  Scenario: A PodGroup without claims gets none later
+    Given the manifest "claims/pod-group"
+    And "spec.resourceClaims" is null
+    And it is created
+    When its "spec.resourceClaims" is updated to [{name: gpu, resourceClaimTemplateName: one-gpu}]
+    Then the API server refuses it: Invalid at "spec.resourceClaims"

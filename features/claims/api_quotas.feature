@@ -103,6 +103,18 @@ Feature: Quotas for ResourceClaims
     Then the API server refuses it with 403 Forbidden
     And the ResourceQuota "devices" reports the use {requests.example.com/gpu: 2}
 
+  @DRA-626
+  Scenario: A pod is charged for what its containers use at a time
+    Given a ResourceQuota "devices" with limits {requests.example.com/gpu: 9}
+    And the manifest "claims/pod"
+    And "spec.resourceClaims" is null
+    And "spec.initContainers" is [{name: load, image: "a:1", resources: {limits: {example.com/gpu: 2}}}, {name: warm, image: "a:1", resources: {limits: {example.com/gpu: 4}}}]
+    And "spec.containers[0].resources" is {limits: {example.com/gpu: 1}}
+    And "spec.containers[1]" is {name: side, image: "a:1", resources: {limits: {example.com/gpu: 2}}}
+    When it is created
+    Then the API server accepts it
+    And the ResourceQuota "devices" reports the use {requests.example.com/gpu: 4}
+
   Scenario Outline: A claim that names a pod as the owner of its extended resources is charged <what>
     Given the manifest "claims/class"
     And "spec.extendedResourceName" is example.com/gpu-$(suffix)

@@ -141,6 +141,7 @@ Feature: Claims of PodGroups
     And a pod "b" of workload PodGroup "train" using template "labelled" as "gpu"
     And a pod "c" of workload PodGroup "train" using template "labelled" as "gpu"
     And a pod "d" of workload PodGroup "other" using template "labelled" as "gpu"
+    And a pod "e" of workload PodGroup "train" in another namespace
     When workload PodGroup "train" is deleted
     Then workload PodGroup "train" stays in deletion
     When "status.phase" of the Pod "a" is set to Succeeded

@@ -1,0 +1,235 @@
+"""Faults of the API server that show with a second try, or a second owner, annotation, label, item or manager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+_BASE = "apiserver_emulator"
+_WEBHOOKS = f"{_BASE}.webhooks"
+_Function = Callable[..., Any]
+
+
+@mutant("second-owner-is-not-watched", rule="DRA-388")
+def _(patch: Patch) -> None:
+    """The index of owners does not follow an owner reference that replaces another one."""
+
+    def make(original: _Function) -> _Function:
+        def index(self: Any, kind: Any, key: Any, obj: Any, old: Any) -> None:
+            after = obj["metadata"].get("ownerReferences") if obj else None
+            before = old.obj["metadata"].get("ownerReferences") if old else None
+            if len(after or ()) != len(before or ()):
+                original(self, kind, key, obj, old)
+
+        return index
+
+    patch.wrap(f"{_BASE}.store:Store._index_owners", make)
+
+
+@mutant("second-deletion-does-not-wait", rule="DRA-388b")
+def _(patch: Patch) -> None:
+    """A deletion without a policy ends the wait for dependents that an earlier one began."""
+
+    def make(original: _Function) -> _Function:
+        def finalizers(present: Any, options: Any) -> Any:
+            return original(present, {"propagationPolicy": "Background", **options})
+
+        return finalizers
+
+    patch.wrap(f"{_BASE}.registry.delete:_policy_finalizers", make)
+
+
+@mutant("owners-of-one-name-are-equal", rule="DRA-664")
+def _(patch: Patch) -> None:
+    """Of two owners of one kind and name the second is dropped, whatever its uid."""
+
+    def make(original: _Function) -> _Function:
+        def twice_owned(meta: Any, **options: Any) -> Any:
+            owners = meta.get("ownerReferences") or []
+            first = {(owner.get("kind"), owner.get("name")): owner for owner in reversed(owners)}
+            if owners:
+                meta["ownerReferences"] = [owner for owner in owners if any(owner is one for one in first.values())]
+            return original(meta, **options)
+
+        return twice_owned
+
+    patch.wrap(f"{_BASE}.registry.create:twice_owned", make)
+
+
+@mutant("annotations-are-limited-one-by-one", rule="DRA-664")
+def _(patch: Patch) -> None:
+    """The limit of annotations holds for each of them, and not for all together."""
+
+    def make(original: _Function) -> _Function:
+        return lambda annotations: [
+            error for key, value in (annotations or {}).items() for error in original({key: value})
+        ]
+
+    patch.wrap(f"{_BASE}.metadata:_annotations", make)
+
+
+@mutant("last-label-of-a-selector-counts", rule="DRA-670")
+def _(patch: Patch) -> None:
+    """Of several matchLabels only the last one counts."""
+
+    def make(original: _Function) -> _Function:
+        def selector(given: Any) -> Any:
+            labels = list((given or {}).get("matchLabels", {}).items())
+            return original(given if given is None else {**given, "matchLabels": dict(labels[-1:])})
+
+        return selector
+
+    patch.wrap(f"{_WEBHOOKS}:structured_selector", make)
+
+
+@mutant("webhooks-get-all-namespaces", rule="DRA-670")
+def _(patch: Patch) -> None:
+    """The namespaceSelector of a webhook does not count for namespaces themselves."""
+
+    def make(original: _Function) -> _Function:
+        def selected(self: Any, hook: Any, resource: Any, *args: Any) -> Any:
+            if resource.plural == "namespaces":
+                hook = {**hook, "namespaceSelector": {}}
+            return original(self, hook, resource, *args)
+
+        return selected
+
+    patch.wrap(f"{_WEBHOOKS}:ValidatingWebhooks._selected", make)
+
+
+@mutant("last-unknown-field-is-dropped", rule="DRA-397")
+def _(patch: Patch) -> None:
+    """Of several unknown fields of an object only the last one is dropped."""
+
+    def make(original: _Function) -> _Function:
+        def conform(value: Any, node: Any, path: str, unknown: list[str], lenient: bool) -> Any:
+            before, known = dict(value), len(unknown)
+            found = original(value, node, path, unknown, lenient)
+            dropped = [name for name in before if f"{path}.{name}" in unknown[known:]]
+            found.update({name: before[name] for name in dropped[:-1]})
+            return found
+
+        return conform
+
+    patch.wrap(f"{_BASE}.field_validation:_conform_object", make)
+
+
+@mutant("strategic-patch-adds-what-it-deletes", rule="DRA-393")
+def _(patch: Patch) -> None:
+    """The directives of a list that is missing are not applied."""
+
+    def make(original: _Function) -> _Function:
+        return lambda value, typed: value if isinstance(value, list) else original(value, typed)
+
+    patch.wrap(f"{_BASE}.strategic_merge:_fresh", make)
+
+
+@mutant("apply-removes-what-an-update-wrote", rule="DRA-394")
+def _(patch: Patch) -> None:
+    """Of the other managers of a field only those count that have applied it."""
+
+    def make(original: _Function) -> _Function:
+        return lambda meta: {who: entry for who, entry in original(meta).items() if who.operation == "Apply"}
+
+    patch.wrap(f"{_BASE}.server_side_apply:read", make)
+
+
+@mutant("gates-are-exchanged", rule="DRA-680")
+def _(patch: Patch) -> None:
+    """The scheduling gates of a pod can become as many others."""
+
+    def make(original: _Function) -> _Function:
+        def errors(new: Any, old: Any) -> Any:
+            same = len(new.get("schedulingGates") or ()) == len(old.get("schedulingGates") or ())
+            return [error for error in original(new, old) if not (same and "schedulingGates" in error.field)]
+
+        return errors
+
+    patch.wrap(f"{_BASE}.pods.strategy:immutability_errors", make)
+
+
+@mutant("namespaces-have-any-name-as-label", rule="DRA-684")
+def _(patch: Patch) -> None:
+    """A client can set the label with the name of a namespace."""
+
+    def make(original: _Function) -> _Function:
+        def default(self: Any, obj: Any) -> None:
+            sent = dict(obj["metadata"].get("labels") or {})
+            original(self, obj)
+            if obj["metadata"].get("labels"):
+                obj["metadata"]["labels"] |= sent
+
+        return default
+
+    patch.wrap(f"{_BASE}.builtin.namespaces:NamespaceStrategy.default", make)
+
+
+@mutant("init-containers-run-at-a-time", rule="DRA-626")
+def _(patch: Patch) -> None:
+    """The requests of all init containers of a pod are added."""
+
+    def make(original: _Function) -> _Function:
+        def requested(spec: Any) -> Any:
+            total: dict[str, Any] = {}
+            for container in spec.get("initContainers") or ():
+                for name, amount in original({"initContainers": [container]}).items():
+                    total[name] = total[name] + amount if name in total else amount
+            for name, amount in original({**spec, "initContainers": []}).items():
+                total[name] = max(total[name], amount) if name in total else amount
+            return total
+
+        return requested
+
+    patch.wrap(f"{_BASE}.quotas.usage:_requested", make)
+
+
+@mutant(
+    "pods-of-all-namespaces-keep-a-group",
+    rule="DRA-554b",
+    kubernetes_version="1.37",
+    feature_gates=("GenericWorkload=true", "DRAWorkloadResourceClaims=true"),
+)
+def _(patch: Patch) -> None:
+    """A group in deletion waits for the pods of all groups of its name, whatever their namespace."""
+
+    def make(original: _Function) -> _Function:
+        def release(self: Any, key: Any) -> None:
+            pods = [pod.obj for pod in self._core.store.snapshot(("", "pods"))[0]]
+            named = [pod for pod in pods if (pod["spec"].get("schedulingGroup") or {}).get("podGroupName") == key[1]]
+            if all((pod.get("status") or {}).get("phase") in ("Succeeded", "Failed") for pod in named):
+                original(self, key)
+
+        return release
+
+    patch.wrap(f"{_BASE}.controllers.pod_groups:PodGroupProtection.release", make)
+
+
+@mutant(
+    "groups-get-claims-later",
+    rule="DRA-551c",
+    kubernetes_version="1.37",
+    feature_gates=("GenericWorkload=true", "DRAWorkloadResourceClaims=true"),
+)
+def _(patch: Patch) -> None:
+    """A field of a group that was not set can be set later."""
+
+    def make(original: _Function) -> _Function:
+        def validate(self: Any, new: Any, old: Any, ctx: Any) -> Any:
+            absent = {f"spec.{field}" for field in new["spec"].keys() - old["spec"].keys()}
+            return [error for error in original(self, new, old, ctx) if error.field not in absent]
+
+        return validate
+
+    patch.wrap(f"{_BASE}.builtin.pod_groups:PodGroupStrategy.validate_update", make)
+
+
+@mutant("first-item-gets-defaults", rule="DRA-399b")
+def _(patch: Patch) -> None:
+    """Of the items of a list only the first one gets the defaults of a schema."""
+
+    def make(original: _Function) -> _Function:
+        return lambda value, schema: original(value[:1] if isinstance(value, list) else value, schema)
+
+    patch.wrap(f"{_BASE}.crd.strategy:apply_defaults", make)
