@@ -225,6 +225,43 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_BASE}.builtin.pod_groups:PodGroupStrategy.validate_update", make)
 
 
+@mutant("taint-rules-count-from-now", rule="DRA-227")
+def _(patch: Patch) -> None:
+    """A change of the effect replaces a timeAdded that the client has sent, too."""
+
+    def make(original: _Function) -> _Function:
+        def prepare(self: Any, new: Any, old: Any, ctx: Any) -> None:
+            if ctx.subresource != "status" and new["spec"]["taint"].get("effect") != old["spec"]["taint"].get("effect"):
+                new["spec"]["taint"].pop("timeAdded", None)
+            original(self, new, old, ctx)
+
+        return prepare
+
+    patch.wrap(f"{_BASE}.dra.device_taint_rule:DeviceTaintRuleStrategy.prepare_update", make)
+
+
+@mutant("one-request-without-alternatives-drops-all", rule="DRA-038", kubernetes_version="1.36")
+def _(patch: Patch) -> None:
+    """Stored alternatives are in use only if each request has some."""
+
+    def make(original: _Function) -> _Function:
+        def drop(spec: Any, old: Any, rules: Any) -> None:
+            used = [
+                bool(request.get("firstAvailable")) for request in (old or {}).get("devices", {}).get("requests", ())
+            ]
+            original(spec, old if all(used) else None, rules)
+
+        return drop
+
+    patch.wrap(f"{_BASE}.dra.resource_claim:drop_disabled", make)
+
+
+@mutant("pages-continue-by-name", rule="DRA-387")
+def _(patch: Patch) -> None:
+    """A page continues after the name of the last object, whatever its namespace."""
+    patch.replace(f"{_BASE}.handlers.read:_path", lambda record: record.obj["metadata"]["name"])
+
+
 @mutant("first-item-gets-defaults", rule="DRA-399b")
 def _(patch: Patch) -> None:
     """Of the items of a list only the first one gets the defaults of a schema."""

@@ -21,6 +21,16 @@ Feature: A feature gate that is switched off while objects use its feature
       | a claim    | claims/claim    | spec.devices.requests[0].exactly.tolerations      |
       | a template | claims/template | spec.spec.devices.requests[0].exactly.tolerations |
 
+  @DRA-038 @gate:DRAPrioritizedList @until:1.36
+  Scenario: The alternatives of one of two requests stay while prioritized lists are off
+    Given the manifest "claims/claim"
+    And "spec.devices.requests[1]" is {name: s, firstAvailable: [{name: a, deviceClassName: gpu.example.com}]}
+    And it is created
+    When the API server is restarted with feature gate "DRAPrioritizedList" off
+    And its "metadata.labels" is updated to {changed: "yes"}
+    Then its "metadata.labels.changed" reads "yes"
+    And its "spec.devices.requests[1].firstAvailable[*].name" reads [a]
+
   @DRA-077b
   Scenario Outline: <what> stay while <gate> is off, until no device has them
     Given the manifest "claims/slice"

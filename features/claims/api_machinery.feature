@@ -345,8 +345,9 @@ Feature: What controllers rely on in the API server
     And "metadata.labels" is {of: $(namespace)}
     And it is created
     And the ResourceClaim "elsewhere" is created in another namespace
+    And the ResourceClaim "zone" is created in another namespace
     When the ResourceClaims of all namespaces with labels "of=$(namespace)" are listed in pages of 1
-    Then the list has the ResourceClaims "elsewhere, subject"
+    Then the list has the ResourceClaims "elsewhere, subject, zone"
 
   @DRA-387
   Scenario Outline: A list in pages of <limit> is the list of one resourceVersion

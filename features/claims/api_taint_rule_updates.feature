@@ -24,6 +24,16 @@ Feature: Updates of DeviceTaintRules
     When its "metadata.resourceVersion" is updated to null
     Then the API server accepts it
 
+  @DRA-227
+  Scenario: A change of the effect keeps the timeAdded of the same request
+    Given the manifest "claims/taint-rule-v1"
+    And "apiVersion" is resource.k8s.io/v1
+    And it is created
+    When its "spec.taint" is updated to {key: upkeep, value: soon, effect: NoExecute, timeAdded: "2020-01-02T05:04:05Z"}
+    Then its "spec.taint.timeAdded" reads "2020-01-02T05:04:05Z"
+    When its "spec.taint.effect" is updated to NoSchedule
+    Then its "spec.taint.timeAdded" reads the present time
+
   @DRA-706
   Scenario: Spec and status of a DeviceTaintRule are written separately
     Given the manifest "claims/taint-rule-v1"

@@ -24,7 +24,7 @@ Feature: Calls of validating admission webhooks
       | of two resources         | {}                                                                                                                | {resources: [resourceclaimtemplates, resourceclaims]}                                   |
       | for objects of its label | {objectSelector: {matchLabels: {checked: "yes"}}}                                                                 | {}                                                                                      |
       | for the other namespaces | {namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [default]}]}} | {}                                                                                      |
-      | whose conditions hold    | {matchConditions: [{name: a, expression: "object.metadata.labels.checked == 'yes'"}, {name: b, expression: "request.operation == 'CREATE'"}]} | {} |
+      | whose conditions hold    | {matchConditions: [{name: a, expression: "object.metadata.name == 'subject'"}, {name: b, expression: "request.operation == 'CREATE'"}]} | {} |
 
   @DRA-670
   Scenario Outline: A creation that does not match a webhook <which> is accepted
@@ -48,8 +48,8 @@ Feature: Calls of validating admission webhooks
       | for objects of another label  | {objectSelector: {matchLabels: {checked: "no"}}}                               | {}                                    |
       | for objects without its label | {objectSelector: {matchExpressions: [{key: checked, operator: DoesNotExist}]}} | {}                                    |
       | for another namespace         | {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: default}}}     | {}                                    |
-      | whose first condition is false | {matchConditions: [{name: a, expression: "object.metadata.labels.checked == 'no'"}, {name: b, expression: "request.operation == 'CREATE'"}]} | {} |
-      | whose second condition is false | {matchConditions: [{name: a, expression: "object.metadata.labels.checked == 'yes'"}, {name: b, expression: "request.operation == 'UPDATE'"}]} | {} |
+      | whose first condition is false | {matchConditions: [{name: a, expression: "object.metadata.name == 'other'"}, {name: b, expression: "request.operation == 'CREATE'"}]} | {} |
+      | whose second condition is false | {matchConditions: [{name: a, expression: "object.metadata.name == 'subject'"}, {name: b, expression: "request.operation == 'UPDATE'"}]} | {} |
 
   @DRA-670
   Scenario: A webhook reviews a creation that another one does not match
