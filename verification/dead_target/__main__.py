@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     began = time.monotonic()
     # A process waits for most of its time, so there are more of them than cores.
     judged = judge(chosen, jobs=options.jobs or 3 * (os.cpu_count() or 1))
-    print("| Target | It | MUST rules | failed | untestable | not applicable | met |")
+    print("| Target | What it does | MUST rules | failed | untestable | not applicable | met |")
     print("|---|---|---|---|---|---|---|")
     for one in judged:
         others = one.count(Status.NOT_APPLICABLE, Status.NOT_SUPPORTED)
