@@ -34,8 +34,8 @@ def command(folder: Path, out: Path) -> int:
 
     DIR is the report directory of a finished run (default dra-report). The run is verified first. The bundle has
     e2e.log (`go test -v`), results.json (`go test -json`), junit.xml (and the same as junit_01.xml) and
-    PRODUCT-fragment.yaml. Each of them has the verdict and its limits. A run that is not conformant, judged a part
-    of the rules only, or had simulated parts is no evidence, and its bundle says so. Exit codes: 0 written,
+    PRODUCT-fragment.yaml. Each of them has the verdict and its limits. If the run is not conformant, judged only a
+    part of the rules, or had simulated components, the bundle says that it is not evidence. Exit codes: 0 written,
     1 the run was not verified, 4 usage.
 
     \b

@@ -37,23 +37,26 @@ from dra_conformance.oracle.dumps import KUBECTL, Dump
 @click.option(
     "--kubernetes",
     metavar="X.Y",
-    help="Release of the scheduler that allocated. [default: accept the format of any release]",
+    help="Require the format that the scheduler of this release writes. [default: accept the format of any release]",
 )
 @click.option(
     "--gate-off",
     "gates_off",
     multiple=True,
     metavar="GATE",
-    help="A feature gate that is disabled in the cluster. May be repeated.",
+    help="Treat this feature gate as disabled in the cluster. May be repeated.",
 )
 @click.option("--pending", is_flag=True, help="Also check whether a valid allocation exists for unallocated claims.")
 @click.option(
-    "--budget", default=200_000, show_default=True, help="Maximum number of states that --pending tries for one claim."
+    "--budget",
+    default=200_000,
+    show_default=True,
+    help="Limit the number of states that --pending tries for one claim.",
 )
 @click.option(
     "--kueue",
     metavar="FILE",
-    help="Kueue's Configuration: also print the quota that its deviceClassMappings charge for each pod.",
+    help="Also print the quota that Kueue charges for each pod by the deviceClassMappings of this Kueue Configuration.",
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Select the output format.")
 @click.option("--quiet", is_flag=True, help="Print violations only, no notes.")
@@ -71,8 +74,8 @@ def command(
     """Check the allocated claims of a cluster, offline.
 
     FILE is the YAML or JSON output of kubectl (lists, several documents), a directory of such files, or - for standard
-    input. Devices that a device plugin and a claim have at the same time are reported too. Exit codes: 0 no rule is
-    broken, 1 some are, or a device is used twice, 4 the files cannot be used, 5 no claim to check.
+    input. The command also reports devices that a device plugin and a claim use at the same time. Exit codes: 0 no rule
+    is broken, 1 a rule is broken or a device is used twice, 4 the files cannot be used, 5 no claim to check.
 
     \b
     Example:

@@ -22,7 +22,7 @@ from dra_conformance.rbac import missing
     "--run-id",
     metavar="ID",
     default=None,
-    help="Delete the objects of this run. The first line of its output and its report contain the id.",
+    help="Delete the objects of this run. The first line of the run's output and its report contain the id.",
 )
 @click.option("--all", "every", is_flag=True, help="Delete the objects of all runs, including those in progress.")
 @click.option(
@@ -35,8 +35,9 @@ from dra_conformance.rbac import missing
 def command(run_id: str | None, every: bool, kubeconfig: str, dry_run: bool, patience: float) -> int:
     """Delete objects left behind by an interrupted run.
 
-    Deletes the objects with the label dra-conformance/run=ID, everything in namespaces that the run created, and the
-    ResourceSlices of its nodes; nothing else. Without --run-id, the command lists the objects of all runs.
+    Deletes only the objects with the label dra-conformance/run=ID, everything in namespaces that the run created, and
+    the ResourceSlices of nodes that the run created. Without --run-id and --all, the command only lists the objects of
+    all runs.
 
     \b
     Examples:

@@ -18,10 +18,10 @@ from dra_conformance.report import history
 def command(folder: Path, form: str) -> int:
     """List the reports below a folder, oldest first.
 
-    The list has time, verdict and the numbers of rules that passed, failed and were not judged for each report.json
-    (or report.yaml, if there is no report.json beside it), and its change since the report before it of the same
-    target: the same components, Kubernetes release and control plane. Exit codes: 0 all reports were read, 4 one could
-    not be read; the others are listed.
+    The command reads each report.json, or report.yaml if there is no report.json beside it. It prints the time, the
+    verdict, the numbers of rules that passed, failed and were not judged, and the change since the previous report of
+    the same target (the same components, Kubernetes release and control plane). Exit codes: 0 all reports were read,
+    4 a report could not be read; the others are listed.
 
     \b
     Example:

@@ -29,7 +29,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?", re.ASCII)
 
 
 @click.command(cls=GroupedCommand, epilog="docs/how-to/shards.md describes how to fetch and merge the reports.")
-@run_options()
+@run_options(control_plane="kubeconfig")
 @click.option("--shards", metavar="N", type=click.IntRange(1, MOST), default=4, show_default=True, help="Run N shards.")
 @click.option(
     "--image",
@@ -49,13 +49,14 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?", re.ASCII)
     "--namespace",
     metavar="NAME",
     default=None,
-    help="Use this existing namespace. [default: dra-conformance, which is printed]",
+    help="Use this existing namespace. [default: dra-conformance, whose manifest is printed, too]",
 )
 @click.option(
     "--claim",
     metavar="NAME",
     default="",
-    help="Write the reports to this PersistentVolumeClaim. [default: dra-conformance, which is printed]",
+    help="Write the reports to this existing PersistentVolumeClaim. [default: dra-conformance, whose manifest is "
+    "printed, too]",
 )
 @click.option(
     "--attempts",
@@ -68,8 +69,8 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?", re.ASCII)
 @click.option(
     "--sonobuoy",
     is_flag=True,
-    help="Print a plugin of Sonobuoy instead, which runs the suite in one pod. Not with --shards and the options of "
-    "the Job's objects.",
+    help="Print a plugin of Sonobuoy instead, which runs the suite in one pod. Excludes --shards, --reader-image, "
+    "--namespace, --claim and --attempts.",
 )
 def command(
     shards: int,
@@ -84,9 +85,9 @@ def command(
 ) -> int:
     """Print the manifests of an Indexed Job that runs the suite in a cluster. Nothing is applied.
 
-    The options of `run` select scenarios and components; each pod runs one shard with them. The default of
-    --control-plane is kubeconfig, which is the cluster of the Job: its service account has the permissions that `rbac`
-    prints. With --control-plane embedded the pods need none.
+    The options of `run` select scenarios and components; each pod runs one shard with them. The default,
+    --control-plane kubeconfig, tests the cluster of the Job. The printed service account then has the permissions that
+    `rbac` prints. With --control-plane embedded the pods need no permissions.
 
     \b
     Examples:

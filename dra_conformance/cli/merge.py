@@ -33,9 +33,9 @@ def command(folders: tuple[Path, ...], out: Path, partial: bool, sign_key: Path 
     """Merge the reports of all shards of a run (`run --shard I/N`) into one.
 
     Each DIR is the report directory of one shard. The command verifies each of them, and refuses shards of different
-    versions, options or targets, a shard that is there twice, and missing shards. The report has the verdict that one
-    run of all scenarios would have. Its directory keeps the event logs of the shards, and `verify` checks each of them.
-    Exit codes are those of `run`; 4 if the reports cannot be merged.
+    versions, options or targets, a shard that is given twice, and missing shards. The merged report has the verdict
+    that one run of all scenarios would have. Its directory keeps the event logs of the shards, and `verify` checks each
+    of them. Exit codes are those of `run`; 4 if the reports cannot be merged.
 
     \b
     Examples:

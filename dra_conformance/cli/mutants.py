@@ -30,7 +30,7 @@ from dra_conformance.pytest_plugin import mutation_matrix
     "--jobs",
     type=click.IntRange(0, 256),
     default=0,
-    help="Run N mutants at a time. [default: three for two processors]",
+    help="Run N mutants at a time. [default: three for every two processors]",
 )
 @click.option(
     "--patience",
@@ -46,7 +46,7 @@ from dra_conformance.pytest_plugin import mutation_matrix
     default=120.0,
     show_default=True,
     metavar="S",
-    help="Limit the time of one mutant.",
+    help="Stop a mutant after S seconds.",
 )
 @click.option(
     "--features", multiple=True, metavar="DIR", help="Also read the feature files of this directory. May be repeated."
@@ -62,7 +62,7 @@ from dra_conformance.pytest_plugin import mutation_matrix
     "--shard",
     default="1/1",
     metavar="I/N",
-    help="Run only shard I of N. The shard of a mutant depends on its id only. [default: 1/1]",
+    help="Run only shard I of N. The id of a mutant alone decides its shard. [default: 1/1]",
 )
 @click.option("--list", "only_list", is_flag=True, help="List the mutants without running them.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Select the output format.")

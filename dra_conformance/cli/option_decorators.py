@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -27,18 +28,20 @@ class GroupedCommand(click.Command):
                     formatter.write_dl(records)
 
 
-def run_options(*, shared: bool = False) -> Callable[[Any], Any]:
+def run_options(*, shared: bool = False, control_plane: str = "") -> Callable[[Any], Any]:
     """Return a decorator that adds the run options to a command.
 
     Args:
         shared: add only the options that `doctor` and `rbac` share with `run`.
+        control_plane: the default of --control-plane that the help text shows, if the command has its own.
     """
 
     def decorate(function: Any) -> Any:
         # The decorator that is applied last is the first in the help text.
         for option in reversed(OPTIONS):
             if option.shared or not shared:
-                function = _click_option(option)(function)
+                own = option.name == "control-plane" and control_plane
+                function = _click_option(replace(option, default=control_plane) if own else option)(function)
         return function
 
     return decorate

@@ -14,7 +14,7 @@ from dra_conformance.rbac import roles
 
 
 @click.command(cls=GroupedCommand, epilog="docs/how-to/your-cluster.md describes how these roles are verified.")
-@run_options(shared=True)
+@run_options(shared=True, control_plane="kubeconfig")
 @click.option("--user", metavar="NAME", default=None, help="Bind the roles to this user.")
 @click.option(
     "--serviceaccount",
@@ -31,9 +31,9 @@ from dra_conformance.rbac import roles
 def command(user: str | None, serviceaccount: str | None, namespace: str | None, **given: Any) -> int:
     """Print minimal RBAC permissions for `run` with the same options.
 
-    The harness, its cleanup and each reference component have a ClusterRole each, so that a user with another
-    scheduler does not grant the permissions of the reference scheduler. Programs of exec: require permissions of their
-    own.
+    The harness, its cleanup and each reference component of the run have one ClusterRole each. If you test another
+    scheduler, the permissions of the reference scheduler are not granted. Programs that are started with exec: need
+    permissions of their own, which this command does not print.
 
     \b
     Examples:

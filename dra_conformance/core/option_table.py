@@ -35,8 +35,8 @@ NVIDIA_RELEASES = ("v0.5.0", "v0.4.1")
 KAI_RELEASES = ("v0.12.0",)
 """The releases of KAI that verification/third_party pins, the default first."""
 
-_KAI_BUILT = "`kai` is KAI's, as a checkout of this project builds it."
-_NVIDIA_BUILT = "`nvidia` is NVIDIA's, as a checkout of this project builds it."
+_KAI_BUILT = "`kai` is KAI's program, which a checkout of this project builds."
+_NVIDIA_BUILT = "`nvidia` is NVIDIA's program, which a checkout of this project builds."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,8 +163,8 @@ OPTIONS: tuple[Option, ...] = (
         "driver",
         *("reference", "exec:COMMAND", "nvidia[:RELEASE]", "socket:PATH", "cluster", "none"),
         text="Use this DRA driver.",
-        note="`nvidia` is NVIDIA's driver as a checkout of this project builds it; `socket` is the registration socket "
-        "of a running driver.",
+        note="`nvidia` is NVIDIA's driver, which a checkout of this project builds. `socket` is the registration "
+        "socket of a running driver.",
         example="exec:./my-driver --kubeconfig={kubeconfig} --node-name={node}",
     ),
     _component(
@@ -177,15 +177,15 @@ OPTIONS: tuple[Option, ...] = (
     _component(
         "compute-domain-plugin",
         *("reference", "exec:COMMAND", "nvidia[:RELEASE]", "none"),
-        text="Use this kubelet plugin of ComputeDomains on each node.",
+        text="Use this ComputeDomain kubelet plugin on each node.",
         note=_NVIDIA_BUILT,
         example="exec:./my-plugin --kubeconfig={kubeconfig} --node-name={node}",
     ),
     _component(
         "compute-domain-daemon",
         *("reference", "exec:COMMAND", "nvidia[:RELEASE]", "none"),
-        text="Use this daemon of ComputeDomains in the pods of their DaemonSets.",
-        note=f"The command is started with `run`, and with `check` for its probes. {_NVIDIA_BUILT}",
+        text="Use this ComputeDomain daemon in the pods of the DaemonSet of each ComputeDomain.",
+        note=f"The command is started with the argument `run`, and for its probes with `check`. {_NVIDIA_BUILT}",
         example="exec:./my-daemon --kubeconfig={kubeconfig}",
     ),
     _component(
@@ -198,7 +198,7 @@ OPTIONS: tuple[Option, ...] = (
     _component(
         "taint-eviction",
         *("reference", "exec:COMMAND", "kube-controller-manager", "cluster", "none"),
-        text="Use this controller for the eviction of pods from tainted devices.",
+        text="Use this controller, which evicts pods from tainted devices.",
         example="none",
     ),
     _component(
@@ -220,7 +220,8 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="revision",
         help="Expect this revision of the BindRequest protocol.",
-        note="A scheduler or binder kai:RELEASE has its own. Rules about a field do not apply to an older revision.",
+        note="A scheduler or binder kai:RELEASE sets the revision of its release. Rules about a field do not apply to "
+        "a revision without the field.",
         group="components",
         default="kai-0.17",
         metavar="NAME",
@@ -232,7 +233,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="scheduler-name",
         help="Set the schedulerName of pods for the scheduler under test.",
-        note="The default is that of a scheduler kai, and Kubernetes' own for every other program.",
+        note="The default is kai-scheduler for the scheduler kai, and Kubernetes' default for every other scheduler.",
         group="components",
         metavar="NAME",
         example="my-scheduler",
@@ -271,7 +272,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="driver-release",
         help="Apply the rules of this release of NVIDIA's driver.",
-        note="The default is that of a component nvidia:RELEASE, and v0.5.0 for every other program.",
+        note="The default is the RELEASE of a component nvidia:RELEASE, and v0.5.0 for every other program.",
         group="driver",
         metavar="RELEASE",
         choices=NVIDIA_RELEASES,
@@ -281,8 +282,9 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="compute-domain-namespace",
-        help="Set the namespace of NVIDIA's driver, in which the daemons of ComputeDomains are.",
-        note="On a cluster it is the one in which the driver is installed. Programs of the run get it as {namespace}.",
+        help="Set the namespace of NVIDIA's driver, in which the daemons of ComputeDomains run.",
+        note="On a cluster, give the namespace in which the driver is installed. Commands of programs can use it as "
+        "{namespace}.",
         group="driver",
         default="dra-driver-nvidia-gpu",
         metavar="NAME",
@@ -291,9 +293,9 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="driver-mount",
-        help="Show a file or directory of this machine at a path that the driver's program has built in.",
-        note="The driver, the device plugin and the programs for ComputeDomains run in a mount namespace. {plugins}, "
-        "{registrar}, {device_plugins} and {cdi} are folders of its node.",
+        help="Mount a file or directory of this machine at a path that is compiled into the driver.",
+        note="The driver, the device plugin and the ComputeDomain programs then run in a mount namespace. SOURCE can "
+        "be {plugins}, {registrar}, {device_plugins} or {cdi}: a folder of the program's node.",
         group="driver",
         default=(),
         metavar="SOURCE:TARGET",
@@ -374,7 +376,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="driver-root",
         help="Find this machine's NVIDIA driver below this directory (--nvml real).",
-        note="NVIDIA's GPU operator has it in /run/nvidia/driver.",
+        note="NVIDIA's GPU operator installs it in /run/nvidia/driver.",
         group="driver",
         default="/",
         metavar="DIR",
@@ -409,7 +411,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="kind-workers",
-        help="Give the cluster of --control-plane kind N nodes beside the one of its control plane.",
+        help="Create the cluster of --control-plane kind with N worker nodes.",
         group="control-plane",
         type="integer",
         default=2,
@@ -473,7 +475,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="watch-lag",
         help="Delay events on half of the watches by up to S seconds, or on the watches of a resource by S seconds.",
-        note="Watches of programs pass through a proxy then; those of a cluster's own components are not delayed.",
+        note="Watches of programs then pass through a proxy. Watches of a cluster's own components are not delayed.",
         group="control-plane",
         metavar="S|RESOURCE=S,...",
         example="resourceslices=0.05,pods=0",
@@ -522,8 +524,8 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="shard",
         help="Run only shard I of N.",
-        note="Each scenario is in one shard; the shards take about the same time. `auto/N` is the shard of a pod of an "
-        "Indexed Job. `dra-conformance merge` makes one report of all shards.",
+        note="Each scenario is in one shard; the shards take about the same time. `auto/N` takes I from the completion "
+        "index of an Indexed Job's pod. `dra-conformance merge` makes one report of all shards.",
         group="selection",
         metavar="I/N",
         example="2/3",
@@ -584,8 +586,8 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="isolation",
         help="Separate programs under test from the harness in this way.",
-        note="`auto` starts them as another user if the run is root's, else in a user namespace if the kernel permits "
-        "it. Without isolation the verdict is at most partial.",
+        note="`auto` starts them as another user if root started the run, else in a user namespace if the kernel "
+        "permits it. Without isolation the verdict is at most partial.",
         group="execution",
         default="auto",
         metavar="KIND",
@@ -618,7 +620,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="workers",
         help="Run scenarios in N worker processes; 0 runs them in this process.",
-        note="The longest scenarios run first, by the seconds of the previous report in the output directory.",
+        note="The longest scenarios run first, according to the previous report in the output directory.",
         group="execution",
         type="integer",
         default=None,
