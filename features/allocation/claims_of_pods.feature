@@ -1,6 +1,6 @@
 @profile:scheduler-core @component:scheduler @component:binder
 Feature: Pods with several claims
-  A pod is scheduled when all of its claims can be used, whichever of them is missing, being deleted or in use.
+  A pod is scheduled only when all of its claims can be used. It waits if any of them is missing, being deleted or in use.
 
   @DRA-122
   Scenario: A pod waits for each of its claims to be created

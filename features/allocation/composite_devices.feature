@@ -1,7 +1,7 @@
 @profile:scheduler-core @component:scheduler @component:binder @gate:DRAPartitionableDevices
 Feature: DPUs and composite devices
   A data processing unit has network and storage functions that share its ports and cores. A converged card is one device
-  made of a GPU and a DPU. Device plugins count each of them as a resource of its own and give parts twice.
+  made of a GPU and a DPU. Device plugins count whole and parts as separate resources, and can allocate a part twice.
 
   Background:
     Given node "n1"

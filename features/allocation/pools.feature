@@ -1,6 +1,6 @@
 @profile:scheduler-core @component:scheduler @component:binder
 Feature: Resource pools
-  A driver publishes a pool in any number of slices. The scheduler does not use an incomplete or invalid pool, and still
+  A driver publishes a pool in any number of slices. The scheduler does not use an incomplete or invalid pool, but still
   uses the other pools.
 
   @DRA-144

@@ -1,6 +1,6 @@
 @profile:scheduler-core @component:scheduler @component:claim-controller @component:binder
 Feature: A scheduler of another release, or with another feature gate, takes over
-  A scheduler keeps nothing but what is in the objects of the API server. The one that takes over after an upgrade, a
+  A scheduler has no state except the objects of the API server. The scheduler that takes over after an upgrade, a
   downgrade or a change of a feature gate continues with them. The API server is not changed: a scheduler may be one
   minor release older. Without programs of the previous release, kube-scheduler emulates it (--emulated-version).
 

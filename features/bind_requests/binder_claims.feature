@@ -1,6 +1,6 @@
 @profile:bind-requests @component:binder @needs:kai
 Feature: The binder writes claims
-  The binder copies the allocations of a BindRequest to the status of the claims, and reserves these for the pod.
+  The binder copies the allocations of a BindRequest to the status of the claims, and reserves the claims for the pod.
 
   @KAI-041 @KAI-107
   Scenario: A named claim is allocated and reserved

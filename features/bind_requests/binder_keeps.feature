@@ -1,7 +1,7 @@
 @profile:bind-requests @component:binder @needs:kai
 Feature: The binder keeps what others wrote
   Users and other controllers write to claims and pods as well. A binder changes the allocation and the reservation of
-  its own pod and nothing else, and it does not trust a name where a uid is at hand.
+  its own pod and nothing else, and compares uids where it has them, not names.
 
   @KAI-121 @needs:faults
   Scenario: Labels, annotations, finalizers and other consumers survive binding and failure

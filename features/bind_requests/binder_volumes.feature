@@ -1,8 +1,8 @@
 @profile:bind-requests @component:binder @needs:kai @needs:own-control-plane
 Feature: The binder binds the volumes of a pod
-  A PersistentVolumeClaim can wait for its first consumer, because only then the node is known. The binder has the node of
-  the BindRequest: it reserves a volume of this node, or has one made for it, and binds the pod when the volumes are bound.
-  The harness does what the controller of volumes and the provisioner do.
+  A PersistentVolumeClaim can wait for its first consumer, because only then the node is known. The BindRequest names the
+  node. The binder reserves a volume of this node, or lets a provisioner create one, and binds the pod when the volumes
+  are bound. The harness acts as the PersistentVolume controller and the provisioner.
 
   Background:
     Given node "n1" with 2 devices

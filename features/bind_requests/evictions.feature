@@ -1,6 +1,6 @@
 @profile:bind-requests @component:claim-controller @component:scheduler @component:binder @needs:kai @needs:pod-groups @needs:queues
 Feature: A scheduler evicts pods for others and hands on their devices
-  Preemption, reclaim and consolidation of KAI, as far as claims are concerned. The reference scheduler has none of them
+  KAI's preemption, reclaim and consolidation, for pods with claims. The reference scheduler has none of them
   and does not support the feature `evictions`.
 
   @KAI-430 @KAI-033

@@ -1,7 +1,7 @@
 @profile:bind-requests @component:claim-controller @component:scheduler @needs:kai @needs:pod-groups
 Feature: Gangs whose workers need a node each
-  The workers of a ComputeDomain have the IMEX channel of a node each, so that a job of 18 workers needs a whole rack.
-  KAI promises all or none for the placement; what is placed stays, also if a part of it fails afterwards.
+  Each worker of a ComputeDomain uses the IMEX channel of its own node, so a job of 18 workers needs a whole rack. KAI
+  places all workers or none; afterwards, placed workers stay where they are, even if others of them fail.
 
   Background:
     Given a DeviceClass "channel" selecting 'device.driver == "compute-domain.nvidia.com" && device.attributes["compute-domain.nvidia.com"].type == "channel"'

@@ -1,7 +1,7 @@
 @profile:bind-requests @component:claim-controller @component:scheduler @component:binder @needs:kai
 Feature: Hazards of the protocol
-  What can go wrong between a BindRequest and its binding although each program does its part. The documentation lists the
-  hazards H1 to H8 with their rules.
+  A hazard is a way in which binding can fail although scheduler and binder each follow the protocol. The hazards H1 to H8
+  and their rules are listed in docs/explanation/kai-results.md.
 
   @KAI-235
   Scenario: Hazard H1, pods that share a claim are bound although it is not allocated yet when the second is scheduled

@@ -1,7 +1,7 @@
 @profile:bind-requests @component:claim-controller @component:scheduler @needs:kai @needs:pod-groups @needs:queues
 Feature: Each scheduler serves the nodes, queues and PodGroups of its own node pool
   A cluster can be divided into node pools, each with a scheduler of its own. The scheduler under test serves the default
-  pool, of what has no label, unless a scenario starts it with the flag of KAI's scheduler for another one. The reference
+  pool, of objects without the label, unless a scenario starts it with KAI's flag for another pool. The reference
   scheduler has no pools and does not support the feature `node-pools`.
 
   Background:

@@ -1,7 +1,7 @@
 @profile:bind-requests @component:claim-controller @component:scheduler @needs:kai @needs:pod-groups @needs:queues @needs:own-control-plane
 Feature: Pods that name no PodGroup get one
   KAI's scheduler places the pods of PodGroups only. Its podgrouper, a companion of the scheduler, creates the PodGroup of a
-  pod from the workload that controls the pod. The reference has none and does not support the feature `pod-grouper`.
+  pod from the workload that controls the pod. The reference has no podgrouper and does not support the feature `pod-grouper`.
 
   Background:
     Given node "n1" with 2 devices

@@ -1,7 +1,7 @@
 @profile:bind-requests @component:claim-controller @component:scheduler @needs:kai
 Feature: The scheduler cleans up failed BindRequests
-  The binder sets the phase of a BindRequest and never deletes it. A scheduler that does not delete failed ones leaves
-  its pod waiting for ever; one that deletes others binds a pod twice.
+  The binder sets the phase of a BindRequest and never deletes it. If the scheduler does not delete a failed BindRequest,
+  its pod waits forever; if it deletes any other BindRequest, a pod can be bound twice.
 
   @KAI-070 @needs:no-binder
   Scenario: A failed BindRequest is replaced

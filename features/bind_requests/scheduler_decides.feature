@@ -1,7 +1,7 @@
 @profile:bind-requests @component:claim-controller @component:scheduler @needs:kai
 Feature: Devices in BindRequests are in use
-  The binder updates the claims some time after the scheduler has written a BindRequest. A scheduler that considers
-  claims only would allocate one device to two pods in that time.
+  The binder updates the claims some time after the scheduler has written a BindRequest. A scheduler that looks
+  only at claims would allocate one device to two pods in that time.
 
   @KAI-050 @KAI-052
   Scenario: Eight pods for three devices get three BindRequests

@@ -1,7 +1,7 @@
 @profile:bind-requests @component:claim-controller @component:scheduler @needs:kai @needs:own-control-plane
 Feature: The scheduler looks at the volumes of a pod
-  A volume that only some nodes can use decides with the devices where a pod can run. The binder reserves the volume later, on
-  the node of the BindRequest. The reference looks at no volumes and does not support the feature `volumes`.
+  If only some nodes can use a volume, volume and devices together decide where the pod can run. The binder reserves the
+  volume later, on the node of the BindRequest. The reference ignores volumes and does not support the feature `volumes`.
 
   Background:
     Given node "n1" with 2 devices

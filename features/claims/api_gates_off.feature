@@ -1,6 +1,6 @@
 @profile:gates-off @component:control-plane
 Feature: Fields of features that are switched off
-  An API server drops the fields of a disabled feature before it validates an object. Run this chapter on a control
+  An API server drops the fields of a disabled feature before it validates an object. Run this feature on a control
   plane with the gates off: --profile gates-off --feature-gates DRADeviceTaints=false,... The gates DRAPrioritizedList,
   DRAExtendedResource and DRAResourceClaimDeviceStatus are locked since 1.37: --kubernetes-version 1.36 judges them.
 

@@ -1,6 +1,6 @@
 @profile:api @component:control-plane @since:1.37
 Feature: API validation of what devices use of their nodes
-  A device can be part of its node's memory or processors, or cost some of them.
+  A device can be a part of its node's memory or CPUs, or need some of them in addition.
 
   Scenario Outline: A device with <what> is refused
     Given the manifest "claims/node-resources"

@@ -1,6 +1,7 @@
 @profile:api @component:control-plane @since:1.37
 Feature: API validation of partitions
-  Partitions of one device may exclude each other by more than counters, and have types by which a pool can be counted.
+  Counters are not the only way in which partitions of one device exclude each other: they can have compatibility groups.
+  Partitions also have types, by which the devices of a pool are counted.
 
   Scenario Outline: A slice with <what> is refused
     Given the manifest "<manifest>"

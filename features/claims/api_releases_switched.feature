@@ -1,6 +1,6 @@
 @profile:api-enforcement @component:control-plane @needs:own-control-plane @since:1.35
 Feature: An API server of another release on the same storage
-  A cluster is upgraded, and downgraded if something goes wrong. Nothing that is stored changes by that. These scenarios
+  A cluster is upgraded, and downgraded if something goes wrong. Stored objects do not change by that. These scenarios
   restart an API server that the run started, as the previous minor release and as its own. Without a program of the
   previous release, kube-apiserver emulates it (--emulated-version).
 

@@ -1,6 +1,6 @@
 @profile:api @component:control-plane @gate:DRADeviceTaintRules @since:1.37 @needs:served-version
 Feature: DeviceTaintRules in v1
-  DeviceTaintRules are part of v1 since Kubernetes 1.37. Clients of v1beta2 work on the same objects.
+  DeviceTaintRules are part of v1 since Kubernetes 1.37. Clients of v1beta2 read and write the same objects.
 
   @DRA-450
   Scenario: DeviceTaintRules are served in v1

@@ -1,6 +1,7 @@
 @profile:api @component:control-plane
 Feature: Fields that the API does not define
-  A request may have fields of another release, or with a typing error. What happens to them is up to the client.
+  A request may have misspelled fields or fields of another release. The client chooses what happens to them, by the
+  parameter fieldValidation.
 
   @DRA-397
   Scenario Outline: An object with <what> is refused with fieldValidation <mode>

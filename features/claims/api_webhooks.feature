@@ -1,7 +1,7 @@
 @profile:api-enforcement @component:control-plane @needs:own-control-plane
 Feature: Calls of validating admission webhooks
-  A webhook that cannot be reached shows which writes the API server would have it review: with failurePolicy Fail these
-  are refused, all others are carried out. The scenarios run on a control plane that the run started, because a webhook
+  A webhook that cannot be reached shows which writes the API server sends to it: with failurePolicy Fail these writes
+  are refused, and all others succeed. The scenarios run on a control plane that the run started, because a webhook
   that matches too much blocks the writes of others.
 
   @DRA-670

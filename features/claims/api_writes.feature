@@ -1,7 +1,7 @@
 @profile:api-enforcement @component:control-plane @needs:own-control-plane
 Feature: Namespaces, names, options and owners of writes
-  These belong to no kind. What the API server completes itself cannot be set by a client, and a request that contradicts
-  its path or has options that do not exist changes nothing. The scenarios run on a control plane that the run started,
+  These rules hold for every kind. A client cannot set fields that the API server sets itself, and a request that
+  contradicts its path or has unknown options changes nothing. The scenarios run on a control plane that the run started,
   because they need other namespaces.
 
   @DRA-660

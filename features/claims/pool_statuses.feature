@@ -1,7 +1,7 @@
 @profile:api-enforcement @component:control-plane @needs:own-control-plane @gate:DRAResourcePoolStatus @since:1.37
 Feature: Status of resource pools
-  A ResourcePoolStatusRequest asks how many devices the pools of a driver have. A controller of the control plane counts
-  them once and writes the status.
+  A user creates a ResourcePoolStatusRequest to count the devices in the pools of a driver. A controller of the control
+  plane counts them once and writes the status.
 
   @DRA-303
   Scenario: A request reports all pools of its driver in order, and stays as it is

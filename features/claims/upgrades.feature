@@ -1,6 +1,6 @@
 @profile:claim-lifecycle @component:claim-controller
 Feature: A claim controller of another release, or with another feature gate, takes over
-  A claim controller keeps nothing but what is in the objects of the API server. The one that takes over after an
+  A claim controller has no state except the objects of the API server. The controller that takes over after an
   upgrade, a downgrade or a change of a feature gate continues with them. The API server is not changed. Without
   programs of the previous release, kube-controller-manager emulates it (--emulated-version).
 

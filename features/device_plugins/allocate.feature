@@ -1,6 +1,6 @@
 @profile:device-plugins @component:device-plugin
 Feature: Device plugins allocate devices
-  The kubelet chooses devices and calls Allocate before it admits a pod. The answer is what the containers get.
+  The kubelet chooses devices and calls Allocate before it admits a pod. The response has what the containers get.
 
   @DP-056
   Scenario: Each container of a request has its own answer

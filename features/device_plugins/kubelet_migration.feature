@@ -1,7 +1,7 @@
 @profile:kubelet @component:kubelet @needs:run-kubelet
 Feature: Pods that a claim serves run on a node that had or has a device plugin
-  A node moves from a device plugin to a DRA driver, or back. A claim serves a resource for one pod, and a plugin has
-  ended, or registers, for the same resource.
+  A node moves from a device plugin to a DRA driver, or back. A pod gets a resource from a
+  claim, although a plugin offered the same resource before, or registers for it now.
 
   Scenario Outline: A pod that a claim serves starts if the plugin ended <when>
     Given node "n1" with a kubelet that serves device plugins

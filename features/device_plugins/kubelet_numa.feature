@@ -1,7 +1,7 @@
 @profile:kubelet @component:kubelet @needs:run-kubelet
 Feature: The kubelet aligns devices by NUMA node
-  The machine has the NUMA nodes 0 and 1, if a scenario names no others. With a policy of the topology manager, the devices of a container, or of a
-  pod, come from as few of them as the policy requires.
+  The machine has the NUMA nodes 0 and 1, unless a scenario names others. The policy of the topology manager decides from
+  how few NUMA nodes the devices of a container, or of a pod, must come.
 
   @DP-089 @DP-090
   Scenario: The policy single-numa-node refuses devices of two NUMA nodes

@@ -1,6 +1,6 @@
 @profile:device-plugins @component:device-plugin
 Feature: Device plugins list their devices
-  The list of ListAndWatch is all that a kubelet knows of the devices. Each message replaces the one before.
+  The kubelet learns about devices only from the lists of ListAndWatch. Each message replaces the one before.
 
   @DP-017
   Scenario: A plugin keeps the stream open

@@ -1,7 +1,7 @@
 @profile:device-plugins @component:device-plugin @needs:device-plugin-flags @needs:fake-nvml
 Feature: Flags of NVIDIA's device plugin
   NVIDIA's plugin offers MIG devices by one of three strategies, shares GPUs in time and names devices in several ways.
-  A plugin with these flags has to do what they are documented for.
+  Each flag must have its documented effect.
 
   @DP-131
   Scenario: Without a MIG strategy, a GPU with MIG devices is a whole GPU

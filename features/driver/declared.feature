@@ -1,7 +1,7 @@
 @profile:driver-core @component:driver
 Feature: Declared capabilities of a driver
-  Capabilities beyond the kubelet plugin API, and the format of configuration, are known to the vendor only. Declared
-  capabilities are tested; a declaration without the required samples is untestable.
+  The suite cannot detect capabilities beyond the kubelet plugin API, and the format of the driver's configuration. The
+  vendor declares them. A declared capability is tested; without the samples that it needs, it is untestable.
 
   @NV-071b @NV-071c @needs:several-gpus
   Scenario: Valid sample configurations are prepared, invalid ones refused

@@ -1,7 +1,7 @@
 @profile:driver-gpu @component:driver @needs:gpu-driver @needs:driver-flags @needs:own-kubelet
 Feature: Liveness probes of the driver gpu.nvidia.com
-  A kubelet restarts a pod whose liveness probe fails. A probe that checks less than a kubelet needs keeps a driver
-  running that the kubelet cannot call.
+  A kubelet restarts a pod whose liveness probe fails. If the probe checks less than the kubelet needs, a driver that
+  the kubelet cannot call is never restarted.
 
   @NV-013
   Scenario: A driver whose sockets respond is healthy

@@ -1,6 +1,6 @@
 @profile:kubelet @component:kubelet @needs:run-kubelet
 Feature: The kubelet registers drivers
-  Scripted drivers announce and respond as the scenario requires.
+  Scripted drivers announce services and respond to the kubelet as the scenario requires.
 
   @DRA-257
   Scenario: The kubelet calls GetInfo and reports the registration

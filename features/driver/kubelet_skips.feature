@@ -1,6 +1,6 @@
 @profile:kubelet @component:kubelet @needs:run-kubelet
 Feature: The kubelet skips operations that a driver does not need
-  Since Kubernetes 1.37 a driver can say that it has nothing to do on the node for a device.
+  Since Kubernetes 1.37 a driver can publish that a device needs no preparation on the node.
 
   @DRA-281
   Scenario Outline: A driver is not called for <skipped> when all of its devices skip it

@@ -1,7 +1,7 @@
 @component:driver @needs:faults
 Feature: A driver whose requests fail
   Devices that are not published cannot be used, and devices that are published twice could be used twice. Whichever
-  request fails, the driver's pools come to be complete, with each device once.
+  request fails, the driver's pools become complete, with each device once.
 
   @DRA-347
   Scenario Outline: Devices are published again when the API server <does> the creation of a slice

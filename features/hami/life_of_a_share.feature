@@ -1,6 +1,6 @@
 @profile:hami @component:driver @gate:DRAConsumableCapacity
 Feature: Shares of a GPU are prepared and unprepared one by one
-  A share comes and goes while others of the same GPU are in use.
+  A share can be prepared or unprepared while other shares of the same GPU are in use.
 
   @HAMI-011
   Scenario: A share can be prepared again

@@ -1,6 +1,6 @@
 @profile:imex @component:compute-domain-controller @needs:compute-domain @needs:fake-nvml @needs:own-kubelet
 Feature: Daemons of ComputeDomains and aborted claims
-  A kubelet can call Prepare late, for a claim that it has unprepared meanwhile. A channel that is prepared then is
+  A kubelet can call Prepare late, after it has unprepared the claim. A channel that is prepared then is
   never unprepared. Therefore a ComputeDomain driver records aborted claims for a while.
 
   @NV-143 @NV-145

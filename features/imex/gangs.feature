@@ -2,8 +2,8 @@
 @needs:compute-domain @component:compute-domain-plugin @needs:fake-nvml @component:kubelet @needs:run-kubelet @needs:own-kubelet
 Feature: Gangs of workers in a ComputeDomain
   A scheduler places the workers of a PodGroup together or not at all, before any of their nodes has joined. Neither
-  Kubernetes nor KAI promises more: afterwards each worker starts when its own node has joined, what is placed stays, and a
-  worker whose binding fails is placed again beside the others.
+  Kubernetes nor KAI promises more: afterwards each worker starts when its own node has joined, placed workers stay, and if
+  the binding of a worker fails, only this worker is placed again.
 
   @NV-461b @NV-473b @component:scheduler @needs:direct-binding @needs:faults @since:1.37 @gate:DRAWorkloadResourceClaims
   Scenario Outline: <count> workers of a PodGroup of Kubernetes are placed together and start with their nodes

@@ -1,7 +1,7 @@
 @profile:nvml @component:nvml
 Feature: Control of the fake NVML
   Tests choose the GPUs of the fake NVML in YAML files and change them while programs use them. A mistake in a file is
-  reported, and a fault acts on the calls that it names, so that a test never runs with other GPUs or faults than written.
+  reported, and a fault acts on the calls that it names, so a test never runs with GPUs or faults that its files do not name.
 
   @NVML-079 @needs:chosen-gpus
   Scenario: A mistake in an inventory is refused with its line and key

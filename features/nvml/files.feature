@@ -1,6 +1,6 @@
 @profile:nvml @component:nvml
 Feature: Files of the machine that belong to NVML's GPUs
-  Container runtimes and drivers read device files, /proc/driver/nvidia and sysfs beside NVML: the PCIe root, the NUMA node,
+  Container runtimes and drivers read device files, /proc/driver/nvidia and sysfs in addition to NVML: the PCIe root, the NUMA node,
   the device files of MIG instances. Each file belongs to the GPU that NVML reports.
 
   @NVML-087

@@ -1,6 +1,6 @@
 @profile:nvml @component:nvml @needs:fake-nvml
 Feature: The simulated nvidia-imex
-  Daemons of ComputeDomains start nvidia-imex, and ask nvidia-imex-ctl whether it serves. Without NVLink between nodes a
+  Daemons of ComputeDomains start nvidia-imex, and query its state with nvidia-imex-ctl. Without NVLink between nodes a
   simulation takes their place: its addresses, connections and signals are real.
 
   @NVML-091

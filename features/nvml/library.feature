@@ -1,7 +1,7 @@
 @profile:nvml @component:nvml
 Feature: NVML as a shared library
-  Programs in C, Go and Python load one shared library. How it treats versions, buffers and sessions does not depend on
-  what is behind it, NVIDIA's driver or a file.
+  Programs in C, Go and Python load one shared library. It treats versions, buffers and sessions in the same way,
+  whether NVIDIA's driver or a file provides its values.
 
   @NVML-001 @needs:stand-in-nvml
   Scenario: The library exports every function that pynvml looks up

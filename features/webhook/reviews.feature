@@ -1,6 +1,6 @@
 @profile:webhook @component:webhook @needs:own-webhook @needs:gpu-driver
 Feature: Reviews that clients of an API server cannot cause
-  An API server sends some reviews only in unusual cases; the harness sends them itself.
+  An API server sends some reviews only in unusual cases, which a client cannot cause; the harness sends them itself.
 
   @NV-133d
   Scenario Outline: An update of <what> is validated like a creation
