@@ -155,6 +155,6 @@ Feature: Admin access
     Then pod "next-n2" is bound to "n2" [DRA-236]
     And claim "next-n2" is allocated the devices "dev-0, dev-1" [DRA-236]
     And claim "rest" is reserved for exactly the pods "serve" [DRA-234]
-    # Monitors that remain keep no device from others.
+    # The monitoring pods that still run do not keep devices from others.
     When pod "train" is force-deleted
     Then pod "late" is bound to "n1" [DRA-234]

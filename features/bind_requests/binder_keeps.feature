@@ -199,7 +199,7 @@ Feature: The binder keeps what others wrote
     When a BindRequest "train" of pod "train" to "n1" is created
     Then pod "train" is bound to "n1"
     And the BindRequest "train" has "spec.podName" other
-    # The new one is carried out only now: until then its pod is missing.
+    # The binder can carry out the new BindRequest only now, because its pod did not exist before.
     Given a pod "other" without claims
     When "metadata.annotations" of the BindRequest "train" is set to {touched: "yes"}
     Then pod "other" is bound to "n2"

@@ -148,7 +148,7 @@ Feature: The binder gives pods shares of GPUs
     Then pod "first" is bound to "n1"
     And pod "second" is bound to "n1"
     And pod "other" is bound to "n1"
-    # It still runs.
+    # A pod that is being deleted still runs.
     Given the Pod "first" is being deleted
     When pod "second" is deleted
     And pod "other" is deleted

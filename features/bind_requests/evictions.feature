@@ -281,7 +281,7 @@ Feature: A scheduler evicts pods for others and hands on their devices
     Given pods "again" 1 to 1 of PodGroup "train" without claims
     Then pod "again-1" is bound to "n1"
     When 15 seconds pass
-    # The pod that was deleted.
+    # Only pod "train-1" is gone, which the scenario deleted.
     Then 1 pods of PodGroup "train" are evicted
 
   @KAI-440

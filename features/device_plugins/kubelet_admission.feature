@@ -227,7 +227,7 @@ Feature: The kubelet allocates devices when it admits a pod
       | name  | resources          | kind |
       | load  | example.com/gpu: 1 | init |
       | check | example.com/gpu: 2 | init |
-      # It uses one of the two, and the containers use both.
+      # This container uses one of the two devices of "check", and the main containers use both.
       | last  | example.com/gpu: 1 | init |
       | one   | example.com/gpu: 1 | main |
       | two   | example.com/gpu: 1 | main |

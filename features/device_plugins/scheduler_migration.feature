@@ -73,7 +73,7 @@ Feature: Pods are scheduled while nodes move between a device plugin and a DRA d
     And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And node "n1" has {$(suffix).dra.test/gpu: 2} of a device plugin
     Then node "n1" offers "$(suffix).dra.test/gpu" both by a device plugin and by DRA
-    # By the name of the resource, the plugin serves the node, and never more than it has.
+    # The plugin serves this resource on the node, and never more devices than it has.
     When a pod "plain" requesting {$(suffix).dra.test/gpu: 2} is created
     Then pod "plain" is bound to "n1"
     And pod "plain" has no claim

@@ -241,7 +241,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And GPU 7 of "n1" has uuid GPU-77777777-0000-4444-8888-222222222222
     And node "n1" has a fake "nvidia-cuda-mps-control"
     And node "n1" running the driver with "--feature-gates=MPSSupport=true"
-    # Before the claims for any GPU, so that it is still free.
+    # This claim comes before the claims for any GPU, so that gpu-7 is still free.
     And a ResourceClaim "infer" allocated on "n1" with:
       """
       results: [{request: gpu, device: gpu-7}]

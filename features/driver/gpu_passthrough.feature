@@ -362,7 +362,7 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     And claim "free" is prepared
     And GPU 3 of "n1" is bound to vfio-pci
     And GPU 4 of "n1" is bound to vfio-pci
-    # In a call of its own: a driver may wait for the process.
+    # A call for this claim only, because a driver may wait for the process to end.
     When claim "busy" is prepared on "n1"
     Then claim "busy" is refused, naming "4711"
     And GPU 2 of "n1" is bound to nvidia

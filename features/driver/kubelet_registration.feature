@@ -307,7 +307,7 @@ Feature: The kubelet registers drivers
     And 60 seconds pass
     Then the ResourceSlice "own" still exists
 
-    # One that stops to serve is still registered.
+    # A driver that only stops to serve is still registered.
     Examples:
       | behaviour      |
       | stops          |

@@ -19,7 +19,7 @@ Feature: The kubelet skips operations that a driver does not need
     And a pod "train" with the reserved claims "a, b"
     When pod "train" is bound by hand to "n1"
     Then pod "train" reaches phase Running
-    # The claim does not show any more what it skipped.
+    # The kubelet cannot read the skipped operations from the deleted claim.
     When the claim "a" is deleted although it is in use
     And the kubelet of "n1" is restarted
     Then calls to the scripted driver "sim" on "n1" use service "v1.DRAPlugin"

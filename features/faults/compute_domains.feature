@@ -58,7 +58,7 @@ Feature: A ComputeDomain controller whose requests fail
       | loses its answers to         | updates of ComputeDomain           |
       | breaks the connection before | updates of ResourceClaimTemplate   |
 
-  # A client's recorder does not write an event again that the API server refuses, so that the event is not demanded.
+  # Client libraries do not retry an event that the API server refuses, so this scenario does not require the event.
   @NV-330b @profile:faults
   Scenario: ComputeDomains are served although a template name is taken and the API server refuses the event about it
     Given the API server answers 500 to the next 1 creations of Event, if there are any

@@ -101,7 +101,7 @@ Feature: A driver whose requests fail
   @DRA-372 @gate:DRADeviceTaints @driver-gate:NVMLDeviceHealthCheck @needs:gpu-driver @needs:fake-nvml
   Scenario Outline: A taint is published when the API server <does> the update of the slice
     Given node "n1" running the driver
-    # Three: what a driver publishes at once because of the slice's own creation must fail as well.
+    # Three updates, because a driver may update the slice right after it created it, and this must fail as well.
     And the API server <does> the next 3 updates of ResourceSlice
     When XID 48 happens on GPU 2 of "n1"
     And every fault has affected a request

@@ -396,7 +396,7 @@ Feature: The pod status shows the health of devices
   @DRA-302
   Scenario: The pod status has no health without the feature gate
     Given the kubelet of "n1" has the gate ResourceHealthStatus off
-    # It needs the other one.
+    # This gate requires ResourceHealthStatus.
     And the kubelet of "n1" has the gate ResourceHealthStatusMessage off
     And node "n1" running a driver that reports the health of 1 devices
     And pod "train" runs on device "dev-0" of "n1"

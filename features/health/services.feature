@@ -38,7 +38,7 @@ Feature: The kubelet watches the health service that a driver announces
     Given node "n1" running a driver that reports the health of 1 devices
     And pod "train" runs on device "dev-0" of "n1"
     And pod "train" has shown the health "Healthy" for "claim:train"
-    # An end without an error is no answer: the kubelet opens a second stream, which has one.
+    # The first stream ends without an error, so the kubelet opens a second one, which ends with UNIMPLEMENTED.
     When the driver of "n1" declines health streams
     And 8 seconds pass
     Then the kubelet has opened 2 health streams of the driver of "n1"

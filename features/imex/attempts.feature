@@ -75,7 +75,7 @@ Feature: Daemons of ComputeDomains and aborted claims
       | variable | CLIQUE_ID                |                |
       | variable | COMPUTE_DOMAIN_UUID      | $(uid:other)   |
     And claim "away" adds no device of the capability "fabric-imex-mgmt" on "n2" [NV-157]
-    # The node joins a domain through channels only.
+    # Only a channel claim adds a node to a ComputeDomain.
     And the ComputeDomain label of node "n2" stays "none" [NV-157]
 
   @NV-379 @component:compute-domain-plugin
@@ -218,7 +218,7 @@ Feature: Daemons of ComputeDomains and aborted claims
     Then Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1"
     When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
     Then the ComputeDomain label of node "n1" becomes "job"
-    # It waits, and is aborted; then it is aborted already.
+    # The first Unprepare aborts the waiting claim, the second one finds it aborted.
     And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1"
     And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1"
     And the ComputeDomain label of node "n1" stays "none"

@@ -43,7 +43,7 @@ Feature: ComputeDomains over several NVLink cliques
     And a ComputeDomain "job" for 2 nodes
     # From now on nothing writes the status of the ComputeDomain.
     And the compute-domain-controller is stopped
-    # Left from the time when the nodes were cabled otherwise.
+    # These entries are from before the NVLink cables of the nodes were changed.
     And the ComputeDomain "job" has the daemons:
       | node | pod  | clique                                 | status |
       | n1   | none | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.5 | Ready  |

@@ -78,7 +78,7 @@ Feature: The daemon program of ComputeDomains
     When the IMEX process of "n1" in ComputeDomain "job" is killed
     Then the IMEX process of "n1" in ComputeDomain "job" is started again in the same container
     And the IMEX processes of "n1, n2" in ComputeDomain "job" come to be connected to each other
-    # Another time, and on another node.
+    # The process is killed a second time, and so is the one of another node.
     When the IMEX process of "n1" in ComputeDomain "job" is killed
     And the IMEX process of "n2" in ComputeDomain "job" is killed
     Then the IMEX process of "n1" in ComputeDomain "job" is started again in the same container

@@ -139,7 +139,7 @@ Feature: The lifecycle of a ComputeDomain
     Then the ComputeDomain "job" keeps "status.status" NotReady
     When "metadata.finalizers" of the ResourceClaimTemplate "job-channel" is set to []
     And the ResourceClaimTemplate "job-channel" is deleted
-    # A controller that compares at events of the domain only gets one.
+    # Some controllers compare objects only after an event of the ComputeDomain; this is one.
     And "metadata.annotations" of the ComputeDomain "job" is set to {example.com/note: changed}
     Then the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
 

@@ -13,7 +13,7 @@ Feature: ComputeDomains and claims that cannot work
     And the ComputeDomain "other" has a DaemonSet and a claim template for its daemons
     And the ComputeDomain "other" has a claim template for its workloads with allocationMode Single
     When the ResourceClaimTemplate "job-channel" is deleted
-    # A controller that waits longer after each attempt gets an event.
+    # Some controllers wait longer after each attempt; an event of the ComputeDomain makes them try now.
     When "metadata.annotations" of the ComputeDomain "job" is set to {example.com/note: corrected}
     Then the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
     When the ComputeDomain "job" is deleted
@@ -209,7 +209,7 @@ Feature: ComputeDomains and claims that cannot work
 
   @NV-470
   Scenario: A condition shows why a ComputeDomain has no claim template
-    # Enough for numNodes, which is another problem.
+    # Two nodes are enough for numNodes, so that no condition is about numNodes.
     Given node "n1"
     And node "n2"
     And a DeviceClass "gpu" selecting 'true'

@@ -21,7 +21,7 @@ Feature: ComputeDomains over several nodes
       | node | pod   | clique | status |
       | n4   | Ready | 0      | Ready  |
     Then the ComputeDomain "job" has "status.status" Ready [NV-353]
-    # Not the last one this time, and another one after it.
+    # Now a node in the middle turns NotReady, and then another one.
     When the ComputeDomain "job" has the daemons:
       | node | pod   | clique | status   |
       | n2   | Ready | 0      | NotReady |

@@ -138,7 +138,7 @@ Feature: NVML's MIG
       | information of profile 9, version 1 | information of profile 9, version 2 |
       | information of profile 9, version 3 | information of profile 9, version 2 |
 
-    # H200, H100, A100 with 80 GB, and two boards without MIG are in mixed.
+    # The inventory "mixed" has H200, H100, A100 with 80 GB, and two boards without MIG.
     Examples:
       | gpus          |
       | mixed         |

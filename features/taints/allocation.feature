@@ -64,7 +64,7 @@ Feature: Allocation of tainted devices
       """
     When a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-0, dev-1" [DRA-216]
-    # Those of the device without taints too: it can get one later.
+    # The result of the device without taints has the tolerations, too, because the device can get a taint later.
     And the ResourceClaim "work" has: [DRA-220]
       | field                                            | value                                                                                                                                         |
       | status.allocation.devices.results[0].tolerations | [{key: health, operator: Exists, effect: NoSchedule}, {key: lease, value: other, operator: Equal, effect: NoExecute, tolerationSeconds: 600}] |
