@@ -201,7 +201,7 @@ Feature: Claims that the pods of a PodGroup share
     And a workload PodGroup "job" of at least 3 pods
     When pods "worker" 1 to 3 of workload PodGroup "job" using template "one" as "channel" are created
     Then pods "worker" 1 to 3 are bound to a node each, with a device of its own
-    # No room: the gang has its minimum, so this one waits alone.
+    # No device is free. The gang has its minimum, so only this pod waits.
     When a pod "worker-4" of workload PodGroup "job" using template "one" as "channel" is created
     Then pod "worker-4" stays unbound
     And pods "worker" 1 to 3 are bound to a node each, with a device of its own

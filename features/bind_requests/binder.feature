@@ -160,7 +160,7 @@ Feature: The binder processes BindRequests
       """
     Then BindRequest "plain" fails with a reason [KAI-136]
     When the BindRequest "plain" is deleted
-    # An attempt that has begun may go on, and must not find the node.
+    # An attempt that has begun may continue. It must end before the node exists.
     And 2 seconds pass
     Given node "n1"
     When 10 seconds pass

@@ -135,7 +135,7 @@ Feature: Devices in BindRequests are in use
     And a ResourceClaim "classless" for 1 of "nothing"
     And a ResourceClaim "modest" for 1 of "accelerator"
     And a pod "greedy" using claim "greedy"
-    # The two nodes have the devices, neither has all.
+    # The two nodes have enough devices together, but neither node has all of them.
     And a pod "torn" using claim "pair, single"
     And a pod "classless" using claim "single, classless"
     And a pod "claimless" using claim "single, not-there"

@@ -244,7 +244,7 @@ Feature: Selectors, patches and applies
     And its stored "metadata.labels" reads {a: first, b: first, both: same, c: second}
     When manager "two" applies to it by force: {metadata: {labels: {a: second, c: second, both: same}}}
     Then its "metadata.labels" reads {a: second, b: first, both: same, c: second}
-    # By force the field has one owner: the former one is in conflict, the new one is not.
+    # After the forced apply the field has one owner: the former owner gets a conflict, the new one does not.
     When manager "two" applies to it: {metadata: {labels: {a: third, c: second, both: same}}}
     Then its "metadata.labels" reads {a: third, b: first, both: same, c: second}
     When manager "one" applies to it: {metadata: {labels: {a: first, b: first, both: same}}}

@@ -76,7 +76,7 @@ Feature: The kubelet allocates devices when it admits a pod
       | what            | behaviour                              |
       | answers nothing | answers the next Allocate with nothing |
 
-  # The kubelet passes the answer on as it is. What counts as used is what it asked for.
+  # The kubelet passes the response on unchanged. The devices in use are those that it requested.
   @DP-163
   Scenario: A plugin that answers with devices of others does not change which devices are in use
     Given a scripted device plugin "gpu" on "n1" with 1 devices of "example.com/gpu"

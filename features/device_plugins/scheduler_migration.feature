@@ -80,7 +80,7 @@ Feature: Pods are scheduled while nodes move between a device plugin and a DRA d
     When a pod "late" requesting {$(suffix).dra.test/gpu: 1} is created
     Then pod "late" stays unbound
     And pod "late" has no claim
-    # By a claim, the driver serves it, with a device that the plugin has given out.
+    # With a claim, the pod gets a device of the driver, which the plugin has already given to another pod.
     Given a ResourceClaim "mine" for 1 of "accelerator"
     When a pod "claimed" using claim "mine" is created
     Then pod "claimed" is bound to "n1"

@@ -425,7 +425,7 @@ Feature: The kubelet keeps claims of several pods and drivers apart
     When pod "train" is bound by hand to "n1"
     Then an event of pod "train" says "not created yet"
     And the scripted driver "sim" has received 0 Prepare calls
-    # An entry without the name of a claim needs none.
+    # A status entry without the name of a claim means that the pod needs no claim for it.
     When the status of pod "train" lists its claims
     And 30 seconds pass
     Then pod "train" reaches phase Running

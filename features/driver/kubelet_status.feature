@@ -155,7 +155,7 @@ Feature: The kubelet reports its node and the pods that use claims
     And the scripted driver "sim" fails every claim in Unprepare
     And pod "waiting" is bound by hand to "n1"
     Then an event of pod "waiting" says "scripted failure"
-    # The pods stay as the kubelet leaves them.
+    # The finalizers keep the Pod objects, so that their last status can be read.
     When "metadata.finalizers" of the Pod "train" is set to [dra.test/hold]
     And "metadata.finalizers" of the Pod "waiting" is set to [dra.test/hold]
     And pod "train" is deleted

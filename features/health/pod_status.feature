@@ -216,7 +216,7 @@ Feature: The pod status shows the health of devices
     When device "dev-0" of "n1" is reported Unhealthy
     Then pod "train" shows the health "Unhealthy" for "claim:train"
     When 20 seconds pass
-    # A report without the device is none of the device.
+    # A report that does not contain the device does not renew its health.
     And the driver of "n1" reports the health of no device
     Then pod "train" still shows the health "Unhealthy" for "claim:train"
     When 12 seconds pass

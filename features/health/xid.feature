@@ -49,7 +49,7 @@ Feature: NVML events become taints and health states
     When node "n1" gets the fault "waiting for NVML events fails once"
     And XID 48 happens on GPU 1 of "n1"
     Then the driver taints device "gpu-1" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
-    # The driver has met the error by now, or does with its next call.
+    # The call of the driver has failed by now, or its next call fails.
     When XID 48 happens on GPU 2 of "n1"
     Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     When XID 63 happens on GPU 3 of "n1"
@@ -121,7 +121,7 @@ Feature: NVML events become taints and health states
     # Not XID 79, which loses the GPU: its NVML functions fail then.
     When XID 63 happens on GPU 0 of "n1"
     Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=63:NoSchedule" only
-    # Of the same effect.
+    # The new taint has another value and the same effect, so it replaces the first one.
     When XID 94 happens on GPU 0 of "n1"
     Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=94:NoSchedule" only
 

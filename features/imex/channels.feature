@@ -142,7 +142,7 @@ Feature: Channel claims on the nodes of a ComputeDomain
     And Prepare of claim "second" has not succeeded yet
     And Unprepare of claim "first" succeeds on the ComputeDomain driver of "n1"
     And Prepare of claim "second" returns "channel-0"
-    # As after an upgrade that is taken back.
+    # As when an upgrade of the driver is rolled back.
     When the ComputeDomain driver on "n1" is restarted
     Then the ComputeDomain label of node "n1" stays "job"
     And Unprepare of claim "second" succeeds on the ComputeDomain driver of "n1"
@@ -176,7 +176,7 @@ Feature: Channel claims on the nodes of a ComputeDomain
       | --gpu-clique-label-enabled |
     Then the Node "n1" has "metadata.labels['nvidia.com/gpu.clique']" 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2
     And the Node "n2" keeps "metadata.labels['nvidia.com/gpu.clique']" null
-    # The label of former GPUs.
+    # The node has the label of GPUs that it had before.
     When "metadata.labels['nvidia.com/gpu.clique']" of the Node "n2" is set to 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.1
     And the ComputeDomain driver on "n2" is restarted
     Then the Node "n2" has "metadata.labels['nvidia.com/gpu.clique']" null

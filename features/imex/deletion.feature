@@ -90,7 +90,7 @@ Feature: Deletion of a ComputeDomain over several nodes
     When Prepare of claim "rank-3" is called on the ComputeDomain driver of "node-3"
     Then the ComputeDomain label of node "node-3" becomes "job" [NV-434]
     When the ComputeDomain "job" is deleted
-    # It waits for no claim.
+    # The deletion of the ComputeDomain does not wait for claims.
     Then the ComputeDomain "job" is gone [NV-344]
     And the ComputeDomain label of node "node-1" becomes "none" [NV-344]
     And the ComputeDomain label of node "node-2" becomes "none" [NV-344]

@@ -36,7 +36,7 @@ Feature: The documented example of IMEX channels, from its ComputeDomain to the 
     And the cliques of ComputeDomain "imex" come to have the nodes "" [NV-166]
     And the ComputeDomain "imex" has "status" {status: NotReady} [NV-150]
 
-  # Not in the scenario above: a binder without the finalizer is judged by the rest of the example as well.
+  # A scenario of its own, so that the rest of the example is also judged for a binder that sets no finalizer.
   @KAI-110b
   Scenario: The claim of the documented example is protected while its pod uses it
     Given the DeviceClass of IMEX channels

@@ -69,7 +69,7 @@ Feature: ComputeDomains and claims that cannot work
     When a ComputeDomain "rival" is created with {numNodes: 2, channel: {allocationMode: All, resourceClaimTemplate: {name: other-channel}}}
     Then the ComputeDomain "rival" has a DaemonSet and a claim template for its daemons
     And the ComputeDomain "other" has a claim template for its workloads with allocationMode Single
-    # Once all is idle, nothing but the deletion wakes the controller.
+    # When all components are idle, only the deletion makes the controller try again.
     Given the objects of ComputeDomain "rival" are remembered
     When the ComputeDomain "other" is deleted
     Then nothing is left of the ComputeDomain "other"
@@ -220,7 +220,7 @@ Feature: ComputeDomains and claims that cannot work
     And the ComputeDomain "other" has a claim template for its workloads with allocationMode Single
     And the ComputeDomain "other" has no condition that contains "channel"
     When the ResourceClaimTemplate "job-channel" is deleted
-    # A controller that waits longer after each attempt gets an event.
+    # Some controllers wait longer after each attempt; an event of the ComputeDomain makes them try now.
     And "metadata.annotations" of the ComputeDomain "job" is set to {example.com/note: corrected}
     Then the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
     And this condition of the ComputeDomain "job" comes to have another status

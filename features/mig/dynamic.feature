@@ -93,7 +93,7 @@ Feature: MIG devices are created when a claim is prepared and destroyed when it 
     When NVML on "n1" fails the next 1 calls of "nvmlGpuInstanceCreateComputeInstance" on GPU 0 with "INSUFFICIENT_RESOURCES"
     And claim "train" is prepared on "n1"
     Then claim "train" is refused on its own
-    # Whatever the driver removed: the instance is there as if the removal had failed.
+    # The instance exists again, as if the driver had failed to remove it.
     When the instance "19-0" is left behind on GPU 0 of "n1"
     And claim "train" is prepared on "n1"
     Then claim "train" is prepared
@@ -185,7 +185,7 @@ Feature: MIG devices are created when a claim is prepared and destroyed when it 
     And the driver on "n1" is started
     Then the driver on "n1" comes to be registered
     And NVML on "n1" lists exactly the instances "19-0, 19-1" on GPU 0
-    # So NVML does for an instance that a container uses.
+    # NVML returns IN_USE for an instance that a container uses.
     When NVML on "n1" fails the next 9 calls of "nvmlGpuInstanceDestroy" on GPU 0 with "IN_USE"
     And claims "train, infer" are prepared on "n1" in one call
     Then claim "train" is prepared

@@ -75,7 +75,7 @@ Feature: Possible MIG devices are published before they exist
     Given the GPUs of "n1" are those of "mixed"
     And MIG is on for GPU 2 of "n1", without instances
     And GPU 0 of "n1" has virtualization_mode 2
-    # Both calls of the library that list profiles.
+    # A driver can list profiles with either of these two functions.
     And node "n1" has the fault "nvmlDeviceGetGpuInstanceProfileInfo of GPU 1 answers NOT_SUPPORTED"
     And node "n1" has the fault "nvmlDeviceGetGpuInstanceProfileInfoV of GPU 1 answers NOT_SUPPORTED"
     And node "n1" with a kubelet

@@ -81,7 +81,7 @@ Feature: NVML's events
     And an event set for the XIDs of every GPU
     And an event set for the XIDs of every GPU
     When XID 13 is reported on GPU 0
-    # The values of the node become those of its beginning; its events stay.
+    # reset restores the first values of the node, and keeps its events.
     And the fake node changes
       """
       - {at: 0, reset: {}}
