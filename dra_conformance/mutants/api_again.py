@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dra_api.status import duplicate
 from dra_conformance.engine.mutation import Patch, mutant
 
 _BASE = "apiserver_emulator"
@@ -260,6 +261,46 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A page continues after the name of the last object, whatever its namespace."""
     patch.replace(f"{_BASE}.handlers.read:_path", lambda record: record.obj["metadata"]["name"])
+
+
+@mutant("claims-belong-to-one-container", rule="DRA-046")
+def _(patch: Patch) -> None:
+    """A second container of a pod cannot use the claim of the first one."""
+
+    def make(original: _Function) -> _Function:
+        def errors(spec: Any) -> Any:
+            entries = [
+                entry
+                for container in spec.get("containers") or ()
+                for entry in (container.get("resources") or {}).get("claims") or ()
+            ]
+            found = original(spec)
+            twice = [at for at, entry in enumerate(entries) if entry in entries[:at]]
+            return found or [duplicate(f"spec.containers.claims[{at}]", "claim") for at in twice]
+
+        return errors
+
+    patch.wrap(f"{_BASE}.pods.strategy:claim_errors", make)
+
+
+@mutant("claim-statuses-compared-with-the-last-one", rule="DRA-049")
+def _(patch: Patch) -> None:
+    """The name of an entry in a pod's status is compared with that of the entry before it only."""
+
+    def make(original: _Function) -> _Function:
+        def errors(pod: Any, **options: Any) -> Any:
+            entries = (pod.get("status") or {}).get("resourceClaimStatuses") or []
+            apart = {
+                f"status.resourceClaimStatuses[{at}].name"
+                for at in range(1, len(entries))
+                if entries[at]["name"] != entries[at - 1]["name"]
+            }
+            found = original(pod, **options)
+            return [one for one in found if one.reason != "FieldValueDuplicate" or one.field not in apart]
+
+        return errors
+
+    patch.wrap(f"{_BASE}.pods.strategy:status_errors", make)
 
 
 @mutant("first-item-gets-defaults", rule="DRA-399b")

@@ -77,6 +77,16 @@ def _(world: World, user: str, method: str, path: str, body: str) -> None:
 @when("it is read and written back in protobuf")
 def _(world: World) -> None:
     """Update the created object with the bytes that the API server sends as its protobuf form."""
+    _write_back(world, "")
+
+
+@when("its status is read and written back in protobuf")
+def _(world: World) -> None:
+    """Update the status of the created object with the bytes that the API server sends as its protobuf form."""
+    _write_back(world, "/status")
+
+
+def _write_back(world: World, subresource: str) -> None:
     obj, client = draft(world), world.client
     path = client.wire(manifests.resource_of(obj)).path(world.namespace, name_of(obj))
 
@@ -87,6 +97,6 @@ def _(world: World) -> None:
             raise error_from(read.status, read.body, request=f"GET {path}")
         begins = read.body[: len(_MAGIC)]
         world.check(begins == _MAGIC, "the response is in protobuf", expected=str(_MAGIC), observed=str(begins))
-        return client.raw("PUT", path, body=read.body, content_type=_PROTOBUF, accept="application/json")
+        return client.raw("PUT", path + subresource, body=read.body, content_type=_PROTOBUF, accept="application/json")
 
     attempt(world, request)

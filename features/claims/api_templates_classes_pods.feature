@@ -119,6 +119,19 @@ Feature: API validation of templates, classes and pods
     Then the API server accepts it
 
   @DRA-046
+  Scenario Outline: Two containers that use <what> are accepted
+    Given the manifest "claims/pod"
+    And "spec.containers[0].resources.claims" is <claims>
+    And "spec.containers[1]" is {name: side, image: "a:1", resources: {claims: <claims>}}
+    When it is created
+    Then the API server accepts it
+
+    Examples:
+      | what                   | claims                       |
+      | one claim              | [{name: gpu}]                |
+      | one request of a claim | [{name: gpu, request: r}]    |
+
+  @DRA-046
   Scenario: A container that uses requests of one name of two claims is accepted
     Given the manifest "claims/pod"
     And "spec.resourceClaims" is [{name: gpu, resourceClaimName: a}, {name: nic, resourceClaimName: b}]
@@ -147,6 +160,14 @@ Feature: API validation of templates, classes and pods
     Examples:
       | what                              | value                                                                      | reason    | field                                              |
       | an invalid claim name             | [{name: gpu, resourceClaimName: A_b}]                                      | Invalid   | status.resourceClaimStatuses[0].name               |
+
+  @DRA-049
+  Scenario: A pod status with two claims for one entry, and that of another between them, is refused
+    Given the manifest "claims/pod"
+    And "spec.resourceClaims[1]" is {name: nic, resourceClaimName: other-claim}
+    And it is created
+    When its status "status.resourceClaimStatuses" is updated to [{name: gpu, resourceClaimName: a}, {name: nic, resourceClaimName: b}, {name: gpu, resourceClaimName: c}]
+    Then the API server refuses it: Duplicate at "status.resourceClaimStatuses[2].name"
 
   @DRA-049
   Scenario: A pod status can record that an entry needs no claim
