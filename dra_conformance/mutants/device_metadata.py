@@ -105,6 +105,20 @@ def _(patch: Patch) -> None:
     patch.replace(f"{FILES}.is_lost", lambda self, uid, answer: False)
 
 
+@mutant("lost-metadata-file-stays-lost", rule="DRA-587c")
+def _(patch: Patch) -> None:
+    """A file with metadata is not written again if the CDI specification that mounts it exists."""
+
+    def is_lost(self: Any, uid: str, answer: Any) -> bool:
+        return any(
+            self.device_id(uid, request) in device.cdi_device_ids and not self.spec(uid, request).exists()
+            for device in answer
+            for request in device.request_names
+        )
+
+    patch.replace(f"{FILES}.is_lost", is_lost)
+
+
 @mutant("metadata-of-earlier-starts-left", rule="DRA-587c")
 def _(patch: Patch) -> None:
     """Unprepare removes only what the driver has written since its start."""

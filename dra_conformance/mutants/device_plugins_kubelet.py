@@ -1049,6 +1049,21 @@ def _(patch: Patch) -> None:
     )
 
 
+@mutant("resource-of-a-claim-left-in-all-containers", rule="DP-115")
+def _(patch: Patch) -> None:
+    """A resource that a claim serves for one container is allocated to no container of the pod."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def limits(self: Any, pod: Any, container: Any) -> Any:
+            status = pod.get("status", {}).get("extendedResourceClaimStatus") or {}
+            served = {one["resourceName"] for one in status.get("requestMappings") or ()}
+            return [one for one in original(self, pod, container) if one[0] not in served]
+
+        return limits
+
+    patch.wrap(f"{ALLOCATOR}._limits", make)
+
+
 @mutant("resource-of-a-claim-counted-at-admission", rule="DP-115b")
 def _(patch: Patch) -> None:
     """Another pod's resource that a claim serves counts as one of the plugin's devices."""

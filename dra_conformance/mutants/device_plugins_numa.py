@@ -86,6 +86,12 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{ALLOCATOR}._preferred", make)
 
 
+@mutant("kubelet-aligns-by-the-resource-that-needs-least", rule="DP-078")
+def _(patch: Patch) -> None:
+    """If the resources of a container need different numbers of NUMA nodes, as few as possible are chosen."""
+    patch.replace(f"{TOPOLOGY}:_narrowest", lambda of_resource: 1)
+
+
 @mutant("kubelet-asks-for-a-preference-of-all-aligned-devices", rule="DP-078")
 def _(patch: Patch) -> None:
     """GetPreferredAllocation is also called if there is nothing to choose."""

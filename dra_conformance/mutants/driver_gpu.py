@@ -320,6 +320,22 @@ def ordering(patch: Patch, order: Callable[[Sequence[Any]], Sequence[Any]]) -> N
     patch.wrap(f"{CONFIGS}:select", lambda original: lambda offered, **about: original(order(offered), **about))
 
 
+@mutant("configurations-that-are-not-used-must-fit", rule="NV-079")
+def _(patch: Patch) -> None:
+    """Each configuration that names the request must fit its device, also if a later one is used."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def select(offered: Any, *, request: str, device: str, kind: Any) -> Any:
+            for one in offered:
+                if request in one.requests:
+                    configs.check_fits(one.config, request=request, device=device, kind=kind)
+            return original(offered, request=request, device=device, kind=kind)
+
+        return select
+
+    patch.wrap(f"{CONFIGS}:select", make)
+
+
 @mutant("first-configuration-of-the-claim-wins", rule="NV-079")
 def _(patch: Patch) -> None:
     """Of several matching configurations of the claim the first is used."""
@@ -546,6 +562,19 @@ def _(patch: Patch) -> None:
         return self._client.find(RESOURCE_CLAIMS, name, namespace) is not None
 
     patch.replace("reference_impl.kubelet_plugin.claims:ClaimReader.exists", exists)
+
+
+@mutant("clean-up-ends-at-the-first-failure", rule="NV-104")
+def _(patch: Patch) -> None:
+    """A deleted claim that cannot be unprepared keeps those after it in the checkpoint."""
+
+    def clean_stale(self: Any) -> list[str]:
+        for uid, entry in sorted(self._checkpoint.claims().items(), key=lambda one: one[1].name):
+            if self.is_stale(uid, entry):
+                self.unprepare(uid)
+        return []
+
+    patch.replace(f"{PREPARER}.clean_stale", clean_stale)
 
 
 @mutant("clean-up-at-start-only", rule="NV-104b")
@@ -830,6 +859,18 @@ def _(patch: Patch) -> None:
     attributes(patch, lambda made: made.update(cudaDriverVersion=made["driverVersion"]))
 
 
+@mutant("pci-domain-in-decimal", rule="NV-021")
+def _(patch: Patch) -> None:
+    """The PCI domain that NVML reports is read as a decimal number."""
+
+    def address(bus_id: str) -> str:
+        domain, device = bus_id.lower().split(":", 1)
+        number = int(domain) if domain.isdecimal() else int(domain, 16)
+        return f"{number:04x}:{device}"
+
+    patch.replace("reference_impl.kubelet_plugin.discovery:pci_address", address)
+
+
 @mutant("every-brand-is-tesla", rule="NV-021b")
 def _(patch: Patch) -> None:
     """Every GPU has the brand of the most frequent boards."""
@@ -927,6 +968,12 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The mounts of the driver's files are no bind mounts: a container runtime cannot mount them."""
     patch.replace("reference_impl.kubelet_plugin.driver_root:_MOUNT_OPTIONS", ["ro", "nosuid", "nodev"])
+
+
+@mutant("one-library-mounted", rule="NV-095c")
+def _(patch: Patch) -> None:
+    """Only the first library of the driver is mounted."""
+    patch.wrap(f"{ROOT}.libraries", lambda original: lambda self, version: original(self, version)[:1])
 
 
 @mutant("libraries-mounted-writable", rule="NV-095c")

@@ -290,6 +290,20 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PUBLISHER}.plan", make)
 
 
+@mutant("copies-of-slices-left", rule="DRA-289c")
+def _(patch: Patch) -> None:
+    """Slices with a name that the driver gives are not deleted."""
+
+    def make(original: Original) -> Original:
+        def plan(self: Any, wanted: Any, there: Any, node: Any) -> Any:
+            found = original(self, wanted, there, node)
+            return replace(found, delete=[old for old in found.delete if not name_of(old)[:5].isdecimal()])
+
+        return plan
+
+    patch.wrap(f"{PUBLISHER}.plan", make)
+
+
 @mutant(
     "dropped-fields-published-again",
     rule="DRA-292",

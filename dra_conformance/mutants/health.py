@@ -145,6 +145,21 @@ def _(patch: Patch) -> None:
     patch.replace(f"{CACHE}.holds", lambda self, driver, pool, device: None)
 
 
+@mutant("pods-updated-when-their-last-report-expires", rule="DRA-297")
+def _(patch: Patch) -> None:
+    """Of several reports of a driver, the one with the longest timeout sets the time of the next update."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def holds(self: Any, driver: str, pool: str, device: str) -> float | None:
+            own = original(self, driver, pool, device)
+            several = [original(self, driver, *key) for key in self.known(driver)]
+            return own if own is None else max(one for one in several if one is not None)
+
+        return holds
+
+    patch.wrap(f"{CACHE}.holds", make)
+
+
 @mutant("health-outlives-its-stream", rule="DRA-298")
 def _(patch: Patch) -> None:
     """The end of a stream changes nothing."""

@@ -125,6 +125,21 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PLUGINS}._admit", make)
 
 
+@mutant("endpoint-of-another-driver-refused", rule="DRA-262")
+def _(patch: Patch) -> None:
+    """An endpoint can be registered for one driver only."""
+
+    def make(original: Any) -> Any:
+        def admit(self: Any, info: Any, path: Any) -> Any:
+            if any(one.endpoint == info.endpoint for several in self._instances.values() for one in several):
+                raise RegistrationRefused(f"endpoint {info.endpoint} already registered")
+            return original(self, info, path)
+
+        return admit
+
+    patch.wrap(f"{PLUGINS}._admit", make)
+
+
 @mutant("one-call-for-each-claim", rule="DRA-263")
 def _(patch: Patch) -> None:
     """Every claim is prepared in a call of its own."""

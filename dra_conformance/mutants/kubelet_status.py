@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dra_api.client import ApiError
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.kubelet import PODS, nothing
 
@@ -56,6 +57,23 @@ def _(patch: Patch) -> None:
         return record
 
     patch.wrap(f"{WRITER}.record_event", make)
+
+
+@mutant("refused-status-not-written-again", rule="DRA-840")
+def _(patch: Patch) -> None:
+    """A status counts as written before the API server has accepted it."""
+
+    def make(original: Any) -> Any:
+        def write(self: Any, pod: Any, written: Any, status: Any) -> None:
+            try:
+                original(self, pod, written, status)
+            except ApiError:
+                written.status = status
+                raise
+
+        return write
+
+    patch.wrap(f"{WRITER}.write", make)
 
 
 @mutant("one-event-for-a-pod", rule="DRA-265c")

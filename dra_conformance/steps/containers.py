@@ -204,6 +204,14 @@ def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
     world.check(set(wanted) <= good, message, expected=wanted, observed=[name for name in wanted if name in good])
 
 
+@given('node "{node}" has libcuda of the driver\'s version')
+def _(world: World, node: str) -> None:
+    """Add a file with the name of CUDA's library to the driver root, beside libnvidia-ml. It has no content."""
+    component = world.node(node)
+    path = Path(component.gpus.driver_root) / "usr/lib64" / f"libcuda.so.{driver_version(component)}"
+    path.touch(mode=0o755)
+
+
 def driver_version(node: ScenarioNode) -> str:
     """Return the driver's version in NVML."""
     return str(node.gpus.read().driver_version.text.decode())

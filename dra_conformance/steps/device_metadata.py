@@ -321,6 +321,16 @@ def _(world: World, claim: str, node: str) -> None:
     world.state(Remembered).files[claim] = files
 
 
+@when('the metadata files of claim "{claim}" on "{node}" are lost')
+def _(world: World, claim: str, node: str) -> None:
+    """Delete the files on the node that the container's mounts lead to. Their CDI specifications stay."""
+    files = [file.on_node for file in files_of(world.node(node), view_of(world, node, claim))]
+    if not files:
+        raise Untestable(f"a container with claim {claim} has no metadata")
+    for file in files:
+        file.unlink()
+
+
 @then('nothing is left of the metadata of claim "{claim}" on "{node}"')
 def _(world: World, claim: str, node: str) -> None:
     """No CDI id of the last response for the claim is declared, and none of the remembered files exists."""

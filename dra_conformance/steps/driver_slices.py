@@ -262,6 +262,41 @@ def _(world: World, number: int, node: str) -> None:
     create_former(world, node, pool, generation=number)
 
 
+@given('each slice of the driver on "{node}" has a copy')
+def _(world: World, node: str) -> None:
+    """Create the remembered slices of the stopped driver again, as two of its processes at one time may do."""
+    slices = [obj for obj in world.node(node).slices() if uid_of(obj) in world.state(SliceHistory).generations]
+    if not slices:
+        raise Untestable(f"the driver publishes no slice for {node}")
+    for obj in slices:
+        metadata = obj["metadata"]
+        world.create(
+            {
+                "apiVersion": RESOURCE_SLICES.api_version,
+                "kind": RESOURCE_SLICES.kind,
+                "metadata": {
+                    "generateName": metadata.get("generateName") or f"{name_of(obj)}-",
+                    "ownerReferences": metadata.get("ownerReferences") or [],
+                },
+                "spec": obj["spec"],
+            }
+        )
+    world.catch_up()
+    world.wait_for_watches()
+
+
+@then('the driver on "{node}" comes to have as many slices as before')
+def _(world: World, node: str) -> None:
+    """The driver deletes the slices that it would not publish."""
+    wanted = len(world.state(SliceHistory).generations)
+
+    def look() -> Seen[int]:
+        found = len(world.node(node).slices())
+        return found == wanted, found
+
+    world.eventually("number of slices", look, expected=wanted)
+
+
 @then('the slices of the driver on "{node}" come to be of a generation above {number:d}')
 def _(world: World, node: str, number: int) -> None:
     """Consumers that have seen a generation ignore slices of lower ones."""

@@ -203,6 +203,13 @@ def _(world: World, driver: str, node: str) -> None:
     made.start(endpoint=str(first.plugin_socket))
 
 
+@when('a scripted driver "{driver}" starts on "{node}" with the endpoint of "{other}"')
+def _(world: World, driver: str, node: str, other: str) -> None:
+    """Start the registration socket of another driver that announces the endpoint of this driver's first instance."""
+    first = instances(world, other)[0]
+    make(world, driver, node).start(endpoint=str(first.plugin_socket))
+
+
 @given('the scripted driver "{driver}" {behaviour}')
 def _(world: World, driver: str, behaviour: str) -> None:
     """The driver behaves like this from now on; see `behave`."""

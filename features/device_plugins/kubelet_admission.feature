@@ -283,6 +283,23 @@ Feature: The kubelet allocates devices when it admits a pod
     When pod "plain" with 1 of "example.com/gpu" is bound by hand to "n1"
     Then pod "plain" on "n1" has the devices "gpu-0" of "gpu" [DP-115b]
 
+  @DP-115
+  Scenario: A claim that serves a resource for one container of a pod leaves that of another to the plugin
+    Given a scripted device plugin "gpu" on "n1" with 1 devices of "example.com/gpu"
+    And a scripted driver "sim" on "n1"
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a pod "mixed" with resources of the containers:
+      | name | resources          |
+      | main | example.com/gpu: 1 |
+      | side | example.com/gpu: 1 |
+    And claim "a" is reserved by hand for pods "mixed"
+    And pod "mixed" uses the claim "a" for extended resources:
+      | container | resource        | request |
+      | main      | example.com/gpu | main    |
+    When pod "mixed" is bound by hand to "n1"
+    Then pod "mixed" reaches phase Running
+    And the scripted device plugin "gpu" has received 1 Allocate calls
+
   @DP-006 @DP-066 @DP-082
   Scenario: PreStartContainer comes before every start of a container, Allocate only once
     Given a scripted device plugin "gpu" on "n1" with 4 devices of "example.com/gpu" that is not registered

@@ -173,6 +173,22 @@ Feature: The kubelet aligns devices by NUMA node
     Then the scripted device plugin "gpu" is called for a preference of 1 of "gpu-1, gpu-3" with ""
     And pod "one" on "n1" has the devices "gpu-3" of "gpu"
 
+  @DP-078
+  Scenario: A plugin chooses among the devices of as many NUMA nodes as the resource that needs most
+    Given node "n1" with a kubelet that aligns the devices of each container by "best-effort"
+    And a scripted device plugin "gpu" on "n1" with 2 devices of "example.com/gpu" that wants "GetPreferredAllocation"
+    And a scripted device plugin "nic" on "n1" with 2 devices of "example.com/nic"
+    And the scripted device plugin "gpu" lists "gpu-0 Healthy 0, gpu-1 Healthy 1"
+    And the scripted device plugin "nic" lists "nic-0 Healthy 0, nic-1 Healthy 1"
+    And the scripted device plugin "gpu" prefers "gpu-1"
+    And a pod "train" with resources of the containers:
+      | name | resources                              |
+      | main | example.com/gpu: 1, example.com/nic: 2 |
+    When pod "train" is bound by hand to "n1"
+    Then the scripted device plugin "gpu" is called for a preference of 1 of "gpu-0, gpu-1" with ""
+    And pod "train" on "n1" has the devices "gpu-1" of "gpu"
+    And pod "train" on "n1" has the devices "nic-0, nic-1" of "nic"
+
   @DP-055
   Scenario: Aligned devices are free after GetPreferredAllocation has failed
     Given node "n1" with a kubelet that aligns the devices of each container by "best-effort"

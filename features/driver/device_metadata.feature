@@ -153,7 +153,7 @@ Feature: Containers read metadata of their devices
     And each file of container "main" of pod "train" on "n1" with metadata of claim "train" is about the devices of its driver [DRA-591b]
 
   @DRA-587c @needs:process-driver
-  Scenario: A claim that is prepared again after a restart and without its CDI files has its metadata
+  Scenario: A claim that is prepared again without its CDI files, or without its metadata files, has its metadata
     Given node "n1" running the driver with device metadata
     And a ResourceClaim "train" allocated on "n1" with:
       """
@@ -165,6 +165,11 @@ Feature: Containers read metadata of their devices
     And the driver on "n1" is started
     Then the driver on "n1" comes to be registered
     When claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+    And a container with request "one" of claim "train" on "n1" reads about the devices of this request
+    And a container with request "two" of claim "train" on "n1" reads about the devices of this request
+    When the metadata files of claim "train" on "n1" are lost
+    And claim "train" is prepared on "n1"
     Then claim "train" is prepared
     And a container with request "one" of claim "train" on "n1" reads about the devices of this request
     And a container with request "two" of claim "train" on "n1" reads about the devices of this request

@@ -95,10 +95,11 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     And the gpu devices on "n3" are the GPUs of NVML, with its "memory" as "capacity.memory.value" [NV-026]
 
   @NV-020 @NV-021 @needs:fake-nvml
-  Scenario: A CUDA version with two digits and minor numbers that are not indices are published as they are
+  Scenario: A CUDA version with two digits, minor numbers that are not indices and PCI domains above 9 are published as they are
     Given the GPUs of "n1" are those of this suite's inventory "other-minors"
     And node "n1" running the driver
     Then the gpu devices on "n1" are the GPUs of NVML, with its "CUDA version" as "attributes.cudaDriverVersion.version" [NV-021]
+    And the gpu devices on "n1" are the GPUs of NVML, with its "PCI address" as "attributes['resource.kubernetes.io/pciBusID'].string" [NV-021]
     And the driver on "n1" comes to publish "gpu-2, gpu-5" and not "gpu-0, gpu-1" [NV-020]
 
   @NV-050 @NV-094 @NV-095
@@ -117,6 +118,7 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
   @NV-095 @NV-095b @NV-095c @NV-095d @needs:fake-nvml
   Scenario: A container with two GPUs of a claim has their device nodes, the control nodes and the driver's files
     Given node "n1" has a fake "nvidia-smi"
+    And node "n1" has libcuda of the driver's version
     And node "n1" running the driver
     And a ResourceClaim "train" allocated the devices "gpu-2, gpu-5" on "n1"
     And a ResourceClaim "infer" allocated the devices "gpu-3" on "n1"
@@ -135,6 +137,7 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
       | /dev/nvidia-uvm-tools | nvidia-uvm  | 1     |
     And the mounts of claim "train" on "n1" have the files of the driver root: [NV-095c]
       | file                       |
+      | libcuda.so.$(version)      |
       | libnvidia-ml.so.$(version) |
       | nvidia-smi                 |
     # Before the start: a driver may list the files of its installation once.

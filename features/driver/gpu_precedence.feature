@@ -24,11 +24,18 @@ Feature: Precedence of several configurations
       | source    | request | kind      | fields                       |
       | FromClaim | gpu     | GpuConfig | {}                           |
       | FromClaim | gpu     | GpuConfig | {sharing: {strategy: Magic}} |
-    When claims "claim-good, claim-bad, later-good, later-bad" are prepared on "n1" in one call
+    # The earlier entry is for other devices. It is not applied, so it does not have to fit.
+    And a ResourceClaim "later-fits" allocated on "n1" and configured by:
+      | source    | request | kind            | fields |
+      | FromClass | gpu     | MigDeviceConfig | {}     |
+      | FromClaim | gpu     | MigDeviceConfig | {}     |
+      | FromClaim | gpu     | GpuConfig       | {}     |
+    When claims "claim-good, claim-bad, later-good, later-bad, later-fits" are prepared on "n1" in one call
     Then claim "claim-good" is prepared [NV-078]
     And claim "claim-bad" is refused, naming "Magic" [NV-078]
     And claim "later-good" is prepared [NV-079]
     And claim "later-bad" is refused, naming "Magic" [NV-079]
+    And claim "later-fits" is prepared [NV-079]
 
   @NV-080 @NV-081 @needs:several-gpus
   Scenario: Naming a request gives no precedence and does not apply to its subrequests

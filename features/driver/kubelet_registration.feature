@@ -33,11 +33,14 @@ Feature: The kubelet registers drivers
       | v99.DRAPlugin | v99.DRAPlugin           |
 
   @DRA-262
-  Scenario: One endpoint cannot be registered twice
+  Scenario: One endpoint cannot be registered twice for one driver
     Given node "n1" with a kubelet
     And a scripted driver "sim" on "n1"
     When a scripted driver "sim" starts on "n1" with the endpoint of its first instance
     Then NotifyRegistrationStatus of the scripted driver "sim" has registered false and the error "already registered"
+    # One process can serve several drivers.
+    When a scripted driver "other" starts on "n1" with the endpoint of "sim"
+    Then NotifyRegistrationStatus of the scripted driver "other" has registered true and the error ""
 
   @DRA-261
   Scenario: Calls go to the newest instance and fall back when it stops

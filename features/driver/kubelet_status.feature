@@ -233,3 +233,20 @@ Feature: The kubelet reports its node and the pods that use claims
       | phase     | code | why       | condition    |
       | Succeeded | 0    | Completed | PodCompleted |
       | Failed    | 1    | Error     | PodFailed    |
+
+  @DRA-840 @needs:faults
+  Scenario: The status of each pod is written although the API server refuses it once
+    Given node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
+    And a pod "train" with the reserved claims "a"
+    And a pod "beside" with the reserved claims "b"
+    And the API server answers 500 to the next 1 status updates of Pod
+    When pod "train" is bound by hand to "n1"
+    And every fault has affected a request
+    Then pod "train" reaches phase Running
+    Given the API server answers 500 to the next 1 status updates of Pod
+    When pod "beside" is bound by hand to "n1"
+    And every fault has affected a request
+    Then pod "beside" reaches phase Running

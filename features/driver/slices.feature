@@ -49,11 +49,13 @@ Feature: A driver publishes its devices
     And the driver on "n1" publishes the same devices as before [NV-048]
     When the driver on "n1" is stopped
     Given a slice of generation 7 that another version of the driver had on "n1"
+    And each slice of the driver on "n1" has a copy
     When the driver on "n1" is started
     Then the driver on "n1" comes to be registered [NV-048]
     And the slices of the driver on "n1" come to be of a generation above 7 [DRA-289c]
     And every pool of the driver on "n1" comes to be complete [NV-048]
     And the driver on "n1" publishes the same devices as before [NV-048]
+    And the driver on "n1" comes to have as many slices as before [DRA-289c]
 
   @DRA-289 @DRA-289b @needs:gpu-driver @needs:driver-flags @needs:fake-nvml @gate:DRAPartitionableDevices
   @driver-gate:NVMLDeviceHealthCheck

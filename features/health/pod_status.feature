@@ -318,14 +318,22 @@ Feature: The pod status shows the health of devices
 
   @DRA-297 @needs:virtual-clock
   Scenario: A driver can set the timeout of its reports
-    Given node "n1" running a driver that reports the health of 2 devices
+    Given node "n1" running a driver that reports the health of 4 devices
     And pod "train" runs on device "dev-0" of "n1"
     And pod "infer" runs on device "dev-1" of "n1"
-    When device "dev-0" of "n1" is reported Healthy with {timeout: 120}
+    And a ResourceClaim "pair" for 2 of "gpu"
+    And claim "pair" holds the devices "dev-2, dev-3" of "n1"
+    And a pod "pair" with the reserved claims "pair"
+    When pod "pair" is bound by hand to "n1"
+    And device "dev-0" of "n1" is reported Healthy with {timeout: 120}
     And device "dev-1" of "n1" is reported Healthy with {timeout: 10}
+    And device "dev-2" of "n1" is reported Healthy with {timeout: 120}
+    And device "dev-3" of "n1" is reported Healthy with {timeout: 10}
     Then pod "infer" shows the health "Healthy" for "claim:infer"
+    And container "main" of pod "pair" shows only the health "Healthy, Healthy" for "claim:pair"
     When 15 seconds pass
     Then pod "infer" shows the health "Unknown" for "claim:infer"
+    And container "main" of pod "pair" shows only the health "Healthy, Unknown" for "claim:pair"
     When 60 seconds pass
     Then pod "train" still shows the health "Healthy" for "claim:train"
 

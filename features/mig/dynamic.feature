@@ -152,6 +152,29 @@ Feature: MIG devices are created when a claim is prepared and destroyed when it 
     Then the driver on "n1" comes to be registered
     And NVML on "n1" reports MIG off on GPU 3
 
+  @NV-104 @needs:process-driver
+  Scenario: A deleted claim whose device cannot be destroyed does not keep other deleted claims in the checkpoint
+    Given a ResourceClaim "busy" allocated the devices "gpu-0-mig-1g10gb-19-0" on "n1"
+    And a ResourceClaim "busy-2" allocated the devices "gpu-0-mig-1g10gb-19-1" on "n1"
+    And a ResourceClaim "busy-3" allocated the devices "gpu-0-mig-1g10gb-19-2" on "n1"
+    And a ResourceClaim "gone" allocated a device that the driver on "n1" does not have
+    And a ResourceClaim "gone-2" allocated a device that the driver on "n1" does not have
+    And a ResourceClaim "gone-3" allocated a device that the driver on "n1" does not have
+    When NVML on "n1" fails the next 3 calls of "nvmlGpuInstanceCreateComputeInstance" on GPU 0 with "INSUFFICIENT_RESOURCES"
+    And NVML on "n1" fails the next 999 calls of "nvmlGpuInstanceDestroy" on GPU 0 with "IN_USE"
+    And claims "busy, gone, busy-2, gone-2, busy-3, gone-3" are prepared on "n1" in one call
+    And the claim "busy" is deleted although it is in use
+    And the claim "busy-2" is deleted although it is in use
+    And the claim "busy-3" is deleted although it is in use
+    And the claim "gone" is deleted although it is in use
+    And the claim "gone-2" is deleted although it is in use
+    And the claim "gone-3" is deleted although it is in use
+    And the driver on "n1" is restarted
+    Then the driver on "n1" comes to be registered
+    And the driver on "n1" comes to have no record of claim "gone"
+    And the driver on "n1" comes to have no record of claim "gone-2"
+    And the driver on "n1" comes to have no record of claim "gone-3"
+
   @NV-115c @needs:process-driver
   Scenario: At start the driver destroys GPU instances without a compute instance
     When the driver on "n1" is stopped
