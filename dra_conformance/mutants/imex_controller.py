@@ -17,6 +17,7 @@ from dra_api.objects import (
     Obj,
     Resource,
     meta,
+    namespace_of,
     uid_of,
 )
 from dra_conformance.engine.mutation import Patch, mutant
@@ -599,3 +600,31 @@ def _(patch: Patch) -> None:
         return update_status
 
     patch.wrap(f"{CONTROLLER}.update_status", make)
+
+
+@mutant("nodes-of-a-former-installation-missed", rule="NV-500")
+def _(patch: Patch) -> None:
+    """Cliques and daemon pods in additional namespaces do not count."""
+
+    def own(self: Any, resource: Resource, domain: Any) -> list[Obj]:
+        return list(self._informers[resource].by_index("domain", uid_of(domain)))
+
+    patch.replace(f"{CONTROLLER}._everywhere", own)
+
+
+@mutant("entries-of-a-former-installation-stay", rule="NV-500")
+def _(patch: Patch) -> None:
+    """Entries without a daemon pod are removed in the namespace of the controller only."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def remove(self: Any, domain: Any) -> None:
+            found = self._cliques_of
+            self._cliques_of = lambda one: [clique for clique in found(one) if namespace_of(clique) == self._namespace]
+            try:
+                original(self, domain)
+            finally:
+                del self._cliques_of
+
+        return remove
+
+    patch.wrap(f"{CONTROLLER}.remove_dead_entries", make)

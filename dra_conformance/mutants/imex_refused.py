@@ -484,6 +484,23 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.compute_domain.problems:conditions", make)
 
 
+@mutant("condition-with-the-time-of-its-message", rule="NV-501")
+def _(patch: Patch) -> None:
+    """The lastTransitionTime of a condition changes with its message."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def conditions(domain: Any, found: Any, **options: Any) -> Any:
+            messages = {one["message"] for one in conditions_of(domain)}
+            made = original(domain, found, **options)
+            return [
+                one if one["message"] in messages else {**one, "lastTransitionTime": options["now"]} for one in made
+            ]
+
+        return conditions
+
+    patch.wrap("reference_impl.compute_domain.problems:conditions", make)
+
+
 @mutant("condition-of-the-names-only", rule="NV-470")
 def _(patch: Patch) -> None:
     """A wrong index and a numNodes that cannot be are events only."""

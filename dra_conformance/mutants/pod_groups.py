@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dra_api.client import ApiError
-from dra_api.objects import SCHEDULING_POD_GROUPS, Obj, key_of, name_of, namespace_of, uid_of
+from dra_api.objects import SCHEDULING_POD_GROUPS, Obj, controller_of, key_of, name_of, namespace_of, uid_of
 from dra_api.transport import TransportError
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.api_patches import forget
@@ -181,6 +181,19 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A pod whose group does not exist yet gets claims of its own."""
     patch.replace(f"{_GROUPS}.is_awaited", lambda self, pod: False)
+
+
+@mutant("group-claim-not-needed-until-it-exists", rule="DRA-850", **ON)
+def _(patch: Patch) -> None:
+    """A claim of the group that does not exist yet is recorded as one that the pod does not need."""
+
+    def wrapped(original: Any) -> Any:
+        def record_claims(self: Any, pod: Obj, wanted: dict[str, Any]) -> None:
+            original(self, pod, {**wanted, **self.groups.claims_of(pod)})
+
+        return record_claims
+
+    patch.wrap(f"{_CONTROLLER}.record_claims", wrapped)
 
 
 @mutant("group-claim-by-name", rule="DRA-550", **ON)
@@ -365,6 +378,18 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A claim is released when one pod of its group has ended or is missing."""
     _kept_while(patch, all)
+
+
+@mutant("group-claim-ends-with-a-pod-of-its-name", rule="DRA-851", **ON)
+def _(patch: Patch) -> None:
+    """The owner of a claim is looked up by name among the pods, whatever its kind and uid."""
+
+    def should_delete(self: Any, claim: Obj) -> bool:
+        owner = controller_of(claim)
+        pod = self.pods.get(owner["name"], namespace_of(claim)) if owner else None
+        return pod is not None and pod_state.is_done(pod)
+
+    patch.replace(f"{_CONTROLLER}.should_delete", should_delete)
 
 
 @mutant("group-claim-never-released", rule="DRA-554", **ON)

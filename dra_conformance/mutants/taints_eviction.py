@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -63,6 +64,16 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda self, pod: itertools.islice(original(self, pod), 1)
+
+    patch.wrap(f"{CONTROLLER}.claims_of", make)
+
+
+@mutant("eviction-of-the-last-claim", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """Only the last claim of a pod is looked at."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, pod: deque(original(self, pod), maxlen=1)
 
     patch.wrap(f"{CONTROLLER}.claims_of", make)
 
@@ -239,6 +250,21 @@ def _(patch: Patch) -> None:
         def plan(self: Any, pod: Obj) -> Any:
             found, before = original(self, pod), self._pending.get(uid_of(pod))
             return before if found and before and found.at < before.at else found
+
+        return plan
+
+    patch.wrap(f"{CONTROLLER}.plan", make)
+
+
+@mutant("eviction-time-of-the-last-claim", rule="DRA-221")
+def _(patch: Patch) -> None:
+    """A pod with several claims is evicted at the time of the last one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def plan(self: Any, pod: Any) -> Any:
+            found = original(self, pod)
+            times = [[at for _, at in self.claim_evictions(claim)] for claim in self.claims_of(pod)]
+            return replace(found, at=min(times[-1])) if found and times and times[-1] else found
 
         return plan
 
@@ -465,6 +491,23 @@ def _(patch: Patch) -> None:
         def claims_of(self: Any, pod: Obj) -> Any:
             special = (pod.get("status") or {}).get("extendedResourceClaimStatus") or {}
             return (claim for claim in original(self, pod) if name_of(claim) != special.get("resourceClaimName"))
+
+        return claims_of
+
+    patch.wrap(f"{CONTROLLER}.claims_of", make)
+
+
+@mutant("eviction-ignores-extended-resources-beside-claims", rule="DRA-214c", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A claim for extended resources counts only if the pod has no claim from a template."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def claims_of(self: Any, pod: Obj) -> Any:
+            status = pod.get("status") or {}
+            special = (status.get("extendedResourceClaimStatus") or {}).get("resourceClaimName")
+            for claim in original(self, pod):
+                if name_of(claim) != special or not status.get("resourceClaimStatuses"):
+                    yield claim
 
         return claims_of
 

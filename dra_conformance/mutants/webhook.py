@@ -91,6 +91,17 @@ def _(patch: Patch) -> None:
     change_responses(patch, lambda original, path, content_type, *more: original(path, b"application/json", *more))
 
 
+@mutant("webhook-reads-patches", rule="NV-129")
+def _(patch: Patch) -> None:
+    """Any content type that begins like that of JSON is read."""
+
+    def change(original: Callable[..., Any], path: str, content_type: bytes, *more: Any) -> Any:
+        kind = b"application/json"
+        return original(path, kind if content_type.startswith(kind) else content_type, *more)
+
+    change_responses(patch, change)
+
+
 @mutant("webhook-without-tls", rule="NV-129a")
 def _(patch: Patch) -> None:
     """The webhook serves plain HTTP."""

@@ -55,6 +55,12 @@ def _(patch: Patch) -> None:
     patch.replace(f"{SERVER}:_BODY_LIMIT", 64 * 1024)
 
 
+@mutant("webhook-refuses-large-updates", rule="NV-131")
+def _(patch: Patch) -> None:
+    """A review of more than 300 KiB is refused: one object fits, two do not."""
+    patch.replace(f"{SERVER}:_BODY_LIMIT", 300 * 1024)
+
+
 @mutant("webhook-validates-on-every-path", rule="NV-131d")
 def _(patch: Patch) -> None:
     """Reviews are answered on every path."""

@@ -84,3 +84,26 @@ def _(world: World, name: str) -> None:
         return status in ("none", *opposite.split(" or ")), status
 
     world.eventually(f"condition {before['type']} of ComputeDomain {name}", look, expected=opposite)
+
+
+@then('a condition of the ComputeDomain "{name}" that contains "{text}" has the time of this one, or another type')
+def _(world: World, name: str, text: str) -> None:
+    """A condition with this text comes to be; that of an earlier step keeps its lastTransitionTime with its status."""
+    before = world.state(SeenConditions).of_domain.get(name)
+    if before is None:
+        raise Untestable(f"no step has found a condition of ComputeDomain {name}")
+    wanted = with_uids(world, text)
+
+    def look() -> Seen[list[Any]]:
+        fitting = [one for one in conditions_of(domain(world, name)) if wanted in str(one.get("message") or "")]
+        return bool(fitting), fitting
+
+    world.eventually(f"conditions of ComputeDomain {name}", look, expected=[f"…{wanted}…"])
+    now = next((one for one in conditions_of(domain(world, name)) if one.get("type") == before["type"]), before)
+    if now.get("status") == before["status"]:
+        world.check(
+            now.get("lastTransitionTime") == before["lastTransitionTime"],
+            f"lastTransitionTime of condition {before['type']} of ComputeDomain {name}",
+            expected=before["lastTransitionTime"],
+            observed=now.get("lastTransitionTime"),
+        )

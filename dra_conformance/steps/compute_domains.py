@@ -35,6 +35,7 @@ from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.nodes import make_node
 from dra_conformance.steps.objects import Requests, attempt
+from dra_conformance.steps.pods import other_namespace
 from dra_conformance.steps.uids import CreatedDomains
 
 LABEL = "resource.nvidia.com/computeDomain"
@@ -189,6 +190,12 @@ def _(world: World, name: str, datatable: list[list[str]]) -> None:
 def _(world: World, name: str, datatable: list[list[str]]) -> None:
     """Write the same objects, with the labels of the ComputeDomain, into the namespace of the scenario."""
     write_daemons(world, name, datatable[1:], world.namespace)
+
+
+@given('the ComputeDomain "{name}" has daemons in the other namespace:')
+def _(world: World, name: str, datatable: list[list[str]]) -> None:
+    """Write the same objects into the namespace to which an earlier step has moved the DaemonSet."""
+    write_daemons(world, name, datatable[1:], other_namespace(world))
 
 
 def write_daemons(world: World, name: str, rows: Sequence[Sequence[str]], namespace: str) -> None:

@@ -13,7 +13,14 @@ from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
 from dra_conformance.steps.placement import PluginResources
-from dra_conformance.steps.pods import add_container, create_other_namespace, create_pod, pod_object, scheduler_of
+from dra_conformance.steps.pods import (
+    add_container,
+    by_template,
+    create_other_namespace,
+    create_pod,
+    pod_object,
+    scheduler_of,
+)
 
 
 def amounts(world: World, text: str) -> dict[str, str]:
@@ -57,6 +64,14 @@ def _(world: World, node: str, amount: str) -> None:
 def _(world: World, pod: str, amount: str) -> None:
     """A pod whose only container, `main`, requests extended resources."""
     create_pod(world, requesting_pod(world, pod, amounts(world, amount)))
+
+
+@given('a pod "{pod}" using template "{template}" and requesting {amount}')
+def _(world: World, pod: str, template: str, amount: str) -> None:
+    """A pod with a claim from a template, under the name `gpu`, whose only container requests extended resources."""
+    made = requesting_pod(world, pod, amounts(world, amount))
+    made["spec"]["resourceClaims"] = [by_template("gpu", template)]
+    create_pod(world, made)
 
 
 @given('a pod "{pod}" of another namespace requesting {amount}')

@@ -56,6 +56,19 @@ Feature: Claims of PodGroups
     And pod "a" has no claim
     And pod "b" has no claim
 
+  @DRA-549 @DRA-850 @gate:DRAWorkloadResourceClaims
+  Scenario: The claim of a PodGroup is recorded once its template exists
+    Given a ResourceClaimTemplate "single" for 1 of "gpu"
+    And a workload PodGroup "train" using template "labelled" as "shared"
+    And a pod "a" of workload PodGroup "train" using template "labelled, single" as "shared, own"
+    Then the status of pod "a" names its claim as "own" [DRA-850]
+    # An entry without the name of a claim would mean that the pod needs none.
+    And the Pod "a" keeps "status.resourceClaimStatuses[*].name" [own] [DRA-850]
+    Given the objects of the manifest "claims/labelled-template"
+    And workload PodGroup "train" has its claim "late" for entry "shared"
+    Then pods "a" record claim "late" for entry "shared" [DRA-549]
+    And pod "a" keeps one claim [DRA-549]
+
   @DRA-550 @gate:DRAWorkloadResourceClaims
   Scenario: A pod's entry that differs from those of its PodGroup gets a claim of its own
     Given the objects of the manifest "claims/labelled-template"
@@ -131,6 +144,19 @@ Feature: Claims of PodGroups
     When "metadata.labels" of the ResourceClaim "kept" is set to {seen: both}
     Then claim "kept" stays reserved for exactly workload PodGroup "other"
     And the ResourceClaim "kept" keeps "status.allocation.devices.results" set
+
+  @DRA-851 @gate:DRAWorkloadResourceClaims
+  Scenario: The claim of a PodGroup is kept when a pod with the name of the group has ended
+    Given the objects of the manifest "claims/labelled-template"
+    And a ResourceClaimTemplate "single" for 1 of "gpu"
+    And a workload PodGroup "train" using template "labelled" as "gpu"
+    And workload PodGroup "train" has its claim "shared" for entry "gpu"
+    And a pod "train" of workload PodGroup "train" using template "single" as "own"
+    And pod "train" has its claim "own" for entry "own"
+    When "status.phase" of the Pod "train" is set to Succeeded
+    Then the ResourceClaim "own" is gone
+    When "metadata.labels" of the ResourceClaim "shared" is set to {seen: one}
+    Then the ResourceClaim "shared" still exists
 
   @DRA-554b @component:control-plane @gate:DRAWorkloadResourceClaims
   Scenario: A PodGroup that is deleted exists until all of its pods have ended

@@ -68,6 +68,20 @@ Feature: The lifecycle of a ComputeDomain
     Then nothing is left of the ComputeDomain "job"
     And nothing of the ComputeDomain "job" is left in the other namespace
 
+  @NV-500 @needs:compute-domain-flags
+  Scenario: The nodes of a former installation count as long as they have daemon pods
+    Given a ComputeDomain "job" for 1 nodes
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    Given the compute-domain-controller is stopped
+    And the DaemonSet and the claim template for the daemons of ComputeDomain "job" are moved to another namespace
+    And the ComputeDomain "job" has daemons in the other namespace:
+      | node | pod   | clique | status |
+      | n1   | Ready | 0      | Ready  |
+      | n2   | none  | 0      | Ready  |
+    And the ComputeDomain controller runs with "--additional-namespaces=$(namespace)-other"
+    Then the ComputeDomain "job" has "status.nodes[*].name" [$(node:n1)]
+    And the ComputeDomain "job" has "status.status" Ready
+
   @NV-467 @needs:compute-domain-flags
   Scenario: The daemons of a ComputeDomain get the imagePullSecrets of its controller
     Given a ComputeDomain "job" for 2 nodes

@@ -256,6 +256,26 @@ Feature: ComputeDomains and claims that cannot work
       | the index of another one | 0     |
       | an impossible index      | 99    |
 
+  @NV-501 @needs:virtual-clock
+  Scenario: The time of a condition stays when only its message changes
+    Given node "n1"
+    And node "n2"
+    And a ComputeDomain "job" for 2 nodes
+    And the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n1   | Ready | rack.0 | Ready  |
+      | n2   | Ready | rack.0 | Ready  |
+    Then the ComputeDomain "job" has "status.status" Ready
+    When the entries of the clique "rack.0" of ComputeDomain "job" are changed by hand:
+      | node | field | value |
+      | n1   | index | 98    |
+    Then the ComputeDomain "job" gets a condition that contains "$(node:n1)"
+    When 5 seconds pass
+    And the entries of the clique "rack.0" of ComputeDomain "job" are changed by hand:
+      | node | field | value |
+      | n2   | index | 99    |
+    Then a condition of the ComputeDomain "job" that contains "$(node:n2)" has the time of this one, or another type
+
   @NV-470
   Scenario: A condition shows that a ComputeDomain waits for nodes that do not exist
     Given node "n1"

@@ -64,6 +64,29 @@ Feature: Eviction of pods from tainted devices
     Then pod "train" is being deleted or gone
     And the Pod "other" still exists
 
+  @DRA-214
+  Scenario: A pod is evicted if one of its claims has a tainted device
+    Given node "n1" with 3 devices
+    And a ResourceClaim "bad" for 1 of "accelerator"
+    And a ResourceClaim "good" for 1 of "accelerator"
+    And a ResourceClaim "spare" for 1 of "accelerator"
+    And a pod "bad-first" using claim "bad, good"
+    And a pod "bad-last" using claim "good, bad"
+    And a pod "all-good" using claim "good, spare"
+    And claim "bad" holds the devices "dev-0" of "n1"
+    And claim "good" holds the devices "dev-1" of "n1"
+    And claim "spare" holds the devices "dev-2" of "n1"
+    And claim "bad" is reserved by hand for pods "bad-first, bad-last"
+    And claim "good" is reserved by hand for pods "bad-first, bad-last, all-good"
+    And claim "spare" is reserved by hand for pods "all-good"
+    And pod "bad-first" is bound by hand to "n1"
+    And pod "bad-last" is bound by hand to "n1"
+    And pod "all-good" is bound by hand to "n1"
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "bad-first" is being deleted or gone
+    And pod "bad-last" is being deleted or gone
+    And the Pod "all-good" still exists
+
   @DRA-214c @gate:DRAExtendedResource
   Scenario: A pod with a claim for extended resources is evicted
     Given node "n1" with 2 devices
@@ -81,6 +104,33 @@ Feature: Eviction of pods from tainted devices
     And pod "train" is bound by hand to "n1"
     And pod "other" is bound by hand to "n1"
     When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "train" is being deleted or gone
+    And the Pod "other" still exists
+
+  @DRA-214c @component:claim-controller @gate:DRAExtendedResource
+  Scenario: A pod with a claim from a template is evicted because of its claim for extended resources
+    Given node "n1" with 4 devices
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a pod "train" using template "one" and requesting {$(suffix).dra.test/gpu: 1}
+    And a pod "other" using template "one" and requesting {$(suffix).dra.test/gpu: 1}
+    And pod "train" has its claim "good"
+    And pod "other" has its claim "fair"
+    And a claim "bad" that an earlier attempt left for the extended resources of pod "train" on class "accelerator"
+    And a claim "spare" that an earlier attempt left for the extended resources of pod "other" on class "accelerator"
+    And claim "good" holds the devices "dev-0" of "n1"
+    And claim "bad" holds the devices "dev-1" of "n1"
+    And claim "fair" holds the devices "dev-2" of "n1"
+    And claim "spare" holds the devices "dev-3" of "n1"
+    And claim "good" is reserved by hand for pods "train"
+    And claim "bad" is reserved by hand for pods "train"
+    And claim "fair" is reserved by hand for pods "other"
+    And claim "spare" is reserved by hand for pods "other"
+    And "status.extendedResourceClaimStatus" of the Pod "train" is set to {resourceClaimName: bad, requestMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]}
+    And "status.extendedResourceClaimStatus" of the Pod "other" is set to {resourceClaimName: spare, requestMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]}
+    And pod "train" is bound by hand to "n1"
+    And pod "other" is bound by hand to "n1"
+    When device "dev-1" of "n1" is tainted "health=bad:NoExecute"
     Then pod "train" is being deleted or gone
     And the Pod "other" still exists
 
@@ -349,6 +399,31 @@ Feature: Eviction of pods from tainted devices
       | toleration of two taints | [{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 300}, {key: wear, operator: Exists, effect: NoExecute, tolerationSeconds: 30}] |
       | toleration of one taint  | [{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 300}, {key: health, effect: NoExecute, value: bad, tolerationSeconds: 30}, {key: wear, operator: Exists, effect: NoExecute}]          |
       | limited toleration       | [{key: health, operator: Exists, effect: NoExecute}, {key: wear, operator: Exists, effect: NoExecute, tolerationSeconds: 30}]                       |
+
+  @DRA-221 @needs:virtual-clock @component:control-plane
+  Scenario: A pod with two claims is evicted when the first toleration of both ends
+    Given node "n1" with 2 devices
+    And a ResourceClaim "short" for 1 of "accelerator"
+    And a ResourceClaim "long" for 1 of "accelerator"
+    And a pod "short-first" using claim "short, long"
+    And a pod "short-last" using claim "long, short"
+    And a pod "longer" using claim "long"
+    And "status.allocation" of the ResourceClaim "short" is set to {devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-0, tolerations: [{operator: Exists, effect: NoExecute, tolerationSeconds: 30}]}]}}
+    And "status.allocation" of the ResourceClaim "long" is set to {devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-1, tolerations: [{operator: Exists, effect: NoExecute, tolerationSeconds: 300}]}]}}
+    And claim "short" is reserved by hand for pods "short-first, short-last"
+    And claim "long" is reserved by hand for pods "short-first, short-last, longer"
+    And pod "short-first" is bound by hand to "n1"
+    And pod "short-last" is bound by hand to "n1"
+    And pod "longer" is bound by hand to "n1"
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    And device "dev-1" of "n1" is tainted "health=bad:NoExecute"
+    And 15 seconds pass
+    Then the Pod "short-first" still exists
+    And the Pod "short-last" still exists
+    When 17 seconds pass
+    Then pod "short-first" is being deleted or gone
+    And pod "short-last" is being deleted or gone
+    And the Pod "longer" still exists
 
   @DRA-221 @needs:virtual-clock @component:control-plane
   Scenario: A pod is evicted earlier if a taint with a shorter toleration is added

@@ -19,9 +19,14 @@ Feature: The protocol of an admission webhook
     Then the reply of the webhook has "kind" null
 
   @NV-129
-  Scenario: A review has to be JSON
-    When the body {} is sent to the webhook as "text/plain"
+  Scenario Outline: A review has to be JSON, not <type>
+    When the body {} is sent to the webhook as "<type>"
     Then the reply of the webhook has "code" 415
+
+    Examples:
+      | type                        |
+      | text/plain                  |
+      | application/json-patch+json |
 
   @NV-130
   Scenario Outline: <what> is a bad request
@@ -61,6 +66,10 @@ Feature: The protocol of an admission webhook
     # As large as the annotations of an object can be.
     And "metadata.annotations.notes" is the text "note" 65000 times
     When a review of it is sent to the webhook
+    Then the reply of the webhook has "response.uid" $(review)
+    And the reply of the webhook has "response.allowed" true
+    # An update has the old object, too.
+    When a review of it is sent to the webhook as an update
     Then the reply of the webhook has "response.uid" $(review)
     And the reply of the webhook has "response.allowed" true
 
