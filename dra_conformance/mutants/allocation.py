@@ -78,6 +78,18 @@ def _(patch: Patch) -> None:
     )
 
 
+@mutant("ended-wait-ends-that-of-others", rule="DRA-122")
+def _(patch: Patch) -> None:
+    """A pod that no longer waits for a claim is removed with all others that wait for it."""
+
+    def remove(self: Any, key: Any) -> None:
+        wait = self._waits.pop(key, None)
+        for claim in wait.claims if wait else ():
+            self._by_claim.pop(claim, None)
+
+    patch.replace(f"{_SCHEDULER}.waiting:Waiting.remove", remove)
+
+
 @mutant("late-class-ignored", rule="DRA-124")
 def _(patch: Patch) -> None:
     """A class that is created after its pod is ignored."""

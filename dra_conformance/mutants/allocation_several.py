@@ -13,6 +13,7 @@ from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.scheduler.allocator import counters
 from reference_impl.scheduler.allocator.model import AllocationError, amount
 from reference_impl.scheduler.pod_claims import NotReady
+from reference_impl.scheduler.publish import PublishError
 
 Obj = dict[str, Any]
 
@@ -567,6 +568,28 @@ def _(patch: Patch) -> None:
         f"{_SCHEDULER}.publish:DirectPublisher.give_back",
         lambda self, decision: self.unreserve(decision.entries[0][0].claim, decision.pod),
     )
+
+
+@mutant(
+    "reserved-when-another-claim-was-taken",
+    rule="DRA-139",
+    scenario="allocation/direct_binding"
+    "#a-pod-whose-second-claim-goes-to-another-user-while-the-scheduler-writes-it-has-no-reservation-of-the-first",
+)
+def _(patch: Patch) -> None:
+    """A pod keeps its reservations if another of its claims cannot take its allocation any more."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def reserve(self: Any, *args: Any) -> None:
+            try:
+                original(self, *args)
+            except PublishError:
+                self.unreserve = lambda claim, pod: None
+                raise
+
+        return reserve
+
+    patch.wrap(f"{_SCHEDULER}.publish:DirectPublisher._reserve", make)
 
 
 _NEXT_ATTEMPT = (

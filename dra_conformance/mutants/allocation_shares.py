@@ -293,6 +293,16 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.inventory:NodeInventory.in_use", make)
 
 
+@mutant("exclusive-use-of-shared-devices-not-counted", rule="DRA-770")
+def _(patch: Patch) -> None:
+    """Of a device that allows multiple allocations only the free capacity counts."""
+
+    def make(original: Callable[..., int]) -> Callable[..., int]:
+        return lambda self, taken: original(self, taken) & ~self.shareable
+
+    patch.wrap(f"{_ALLOCATOR}.inventory:NodeInventory.in_use", make)
+
+
 @mutant("all-means-all-with-free-capacity", rule="DRA-155b")
 def _(patch: Patch) -> None:
     """A request for all devices gets those with free capacity."""

@@ -8,6 +8,7 @@ from typing import Any
 from dra_api.allocations import results_of_allocation
 from dra_api.objects import BIND_REQUESTS, Obj, name_of, namespace_of
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.scheduler import bind_requests
 from reference_impl.scheduler.cycle import Decision, Refusal
 from reference_impl.scheduler.pod_claims import NotReady
 
@@ -303,6 +304,21 @@ def _(patch: Patch) -> None:
     def node_deleted(self: Any, name: str) -> None:
         with self.lock:
             self.nodes.pop(name, None)
+
+    patch.replace("reference_impl.scheduler.cluster_view:ClusterView._node_deleted", node_deleted)
+
+
+@mutant("scheduler-replaces-one-request-to-a-removed-node", rule="KAI-073")
+def _(patch: Patch) -> None:
+    """Of the BindRequests to a node that is removed, only the first is looked at."""
+
+    def node_deleted(self: Any, name: str) -> None:
+        with self.lock:
+            self.nodes.pop(name, None)
+            self._pools.node_changed(name)
+            lost = [request for request in self.requests.values() if bind_requests.selected_node(request) == name]
+        for request in lost[:1]:
+            self._listener("bind-request", bind_requests.pod_key(request))
 
     patch.replace("reference_impl.scheduler.cluster_view:ClusterView._node_deleted", node_deleted)
 

@@ -202,6 +202,15 @@ def _(world: World, claim: str, devices: str, node: str, component: str) -> None
     faults.before_status_update(world, claim=claim, act=lambda: hold(world, claim, devices, node))
 
 
+@given(
+    'claim "{claim}" is allocated "{devices}" of "{node}" and reserved for another user while the scheduler writes it'
+)
+def _(world: World, claim: str, devices: str, node: str) -> None:
+    """Allocate and reserve the claim just before the scheduler's next status update of it; the user is no pod."""
+    user = {"apiGroup": "batch.example.com", "resource": "workers", "name": "other", "uid": "other"}
+    faults.before_status_update(world, claim=claim, act=lambda: hold(world, claim, devices, node, [user]))
+
+
 @given('claim "{claim}" is changed while the scheduler writes it')
 def _(world: World, claim: str) -> None:
     """Annotate the claim just before the scheduler's next status update of it, which then conflicts."""

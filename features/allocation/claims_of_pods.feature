@@ -28,10 +28,11 @@ Feature: Pods with several claims
     And a pod "early-3" using claim "never, late"
     And a pod "early-4" using claim "never, late"
     And a pod "train" using claim "late"
+    When pod "early-1" is force-deleted
     Then pod "train" stays unbound
     Given a ResourceClaim "late" for 1 of "accelerator"
     Then pod "train" is bound to "n1"
-    And pod "early-1" stays unbound
+    And pod "early-2" stays unbound
 
   @DRA-123
   Scenario: A pod is not scheduled while the second of its claims is being deleted

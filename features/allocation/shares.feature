@@ -24,6 +24,27 @@ Feature: Consumable capacity
     When pod "first" is force-deleted
     Then claim "three" is allocated the devices "nic"
 
+  @DRA-201 @gate:DRAExtendedResource @component:claim-controller
+  Scenario: A device is shared by pods that request it as an extended resource until its capacity is used up
+    Given node "n1"
+    And a ResourceSlice "nic" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - name: nic
+          allowMultipleAllocations: true
+          capacity: {bandwidth: {value: 3, requestPolicy: {default: 1, validRange: {min: 1}}}}
+      """
+    And a DeviceClass "nic" for those devices with extended resource "$(suffix).dra.test/nic"
+    When a pod "first" requesting {$(suffix).dra.test/nic: 1} is created
+    Then pod "first" is bound to "n1"
+    When a pod "second" requesting {$(suffix).dra.test/nic: 1} is created
+    Then pod "second" is bound to "n1"
+    When a pod "third" requesting {$(suffix).dra.test/nic: 1} is created
+    Then pod "third" is bound to "n1"
+    When a pod "fourth" requesting {$(suffix).dra.test/nic: 1} is created
+    Then pod "fourth" stays unbound
+
   @DRA-181 @gate:DRAPrioritizedList
   Scenario: An alternative of less capacity is used if a device has not enough for the first one
     Given node "n1"
@@ -98,6 +119,38 @@ Feature: Consumable capacity
     Then claim "other" is allocated the devices "b"
     When a pod "late" using claim "alone" is created
     Then claim "alone" stays unallocated
+
+  @DRA-770
+  Scenario: A device that a claim has to itself is not shared when it allows several allocations
+    Given node "n1"
+    And a ResourceSlice "before" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, generation: 1, resourceSliceCount: 1}
+      devices: [{name: a, attributes: {dra.test/port: {int: 0}}}]
+      """
+    And a DeviceClass "first" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].port == 0'
+    And a DeviceClass "second" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].port == 1'
+    And a ResourceClaim "alone" for 1 of "first"
+    And a ResourceClaim "other" for 1 of "second"
+    And a ResourceClaim "share" for 1 of "first"
+    And a ResourceClaim "share-too" for 1 of "second"
+    And a pod "early" using claim "alone"
+    Then claim "alone" is allocated the devices "a"
+    When a ResourceSlice "after" is published with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, generation: 2, resourceSliceCount: 1}
+      devices:
+        - {name: a, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 0}}}
+        - {name: b, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 1}}}
+      """
+    And a pod "later" using claim "other" is created
+    Then claim "other" is allocated the devices "b"
+    When a pod "late" using claim "share" is created
+    And a pod "late-too" using claim "share-too" is created
+    Then claim "share-too" is allocated the devices "b"
+    And claim "share" stays unallocated
 
   @DRA-155b
   Scenario: Allocation mode All does not mean all devices with free capacity

@@ -96,13 +96,17 @@ Feature: The scheduler cleans up failed BindRequests
     And node "n1"
     And node "n2"
     And a pod "plain" without claims
+    And a pod "second" without claims
     And a pod "other" without claims
     And a BindRequest "lost" of pod "plain" to "n1"
+    And a BindRequest "lost-too" of pod "second" to "n1"
     When the scheduler is started
     Then pod "other" gets exactly one BindRequest
     When the Node "n1" is deleted
     Then the BindRequest "lost" is gone
+    And the BindRequest "lost-too" is gone
     And the BindRequest of pod "plain" has "spec.selectedNode" $(node:n2)
+    And the BindRequest of pod "second" has "spec.selectedNode" $(node:n2)
 
   @KAI-457
   Scenario: A pod whose node is removed before it is bound gets devices of another node
