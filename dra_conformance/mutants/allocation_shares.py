@@ -277,6 +277,20 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.allocate:new_share_id", lambda: "11111111-1111-4111-8111-111111111111")
 
 
+@mutant("shares-of-extended-resources-count-twice", rule="DRA-201")
+def _(patch: Patch) -> None:
+    """The devices of a BindRequest for extended resources count beside those of the claim that was made for it."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda request, pod: original(request, {**pod, "status": _without_claim(pod.get("status") or {})})
+
+    patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView._promised", make)
+
+
+def _without_claim(status: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in status.items() if name != "extendedResourceClaimStatus"}
+
+
 @mutant("existing-shares-not-counted", rule="DRA-201b")
 def _(patch: Patch) -> None:
     """A device that no longer allows multiple allocations is free unless a claim has it exclusively."""

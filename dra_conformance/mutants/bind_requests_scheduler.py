@@ -204,6 +204,21 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.scheduler.cluster_view:ClusterView._node_of", node_of)
 
 
+@mutant(
+    "scheduler-counts-requests-by-name",
+    rule="KAI-076",
+    scenario="bind_requests/scheduler_cleans#pods-of-one-name-in-two-namespaces-each-count-with-their-own-requests",
+)
+def _(patch: Patch) -> None:
+    """A pod counts with the requests of the first pod of its name."""
+    known: dict[str, dict[str, int]] = {}
+
+    def make(original: Callable[..., dict[str, int]]) -> Callable[..., dict[str, int]]:
+        return lambda self, pod: known.setdefault(name_of(pod), original(self, pod))
+
+    patch.wrap("reference_impl.scheduler.cluster_view:ClusterView.pod_needs", make)
+
+
 @mutant("scheduler-uses-bind-request-name-for-pod", rule="KAI-077")
 def _(patch: Patch) -> None:
     """A BindRequest is assigned to the pod of its own name."""

@@ -203,7 +203,7 @@ Feature: Schedulers that bind pods themselves
     And claim "third" stays unallocated
     And pod "train" stays unbound
 
-  @DRA-139
+  @DRA-139 @needs:faults
   Scenario: A pod whose second claim goes to another user while the scheduler writes it has no reservation of the first
     Given the scheduler binds pods itself
     And node "n1" with 2 devices

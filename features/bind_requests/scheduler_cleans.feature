@@ -159,6 +159,17 @@ Feature: The scheduler cleans up failed BindRequests
     Given a pod "second" requesting {nvidia.com/gpu: 1}
     Then pod "second" gets no BindRequest
 
+  @KAI-076
+  Scenario: Pods of one name in two namespaces each count with their own requests
+    Given node "n1"
+    And node "n1" has {nvidia.com/gpu: 3} of a device plugin
+    And a pod "twin" requesting {nvidia.com/gpu: 1}
+    Then the BindRequest of pod "twin" has "spec.selectedNode" $(node:n1)
+    Given a pod "twin" of another namespace requesting {nvidia.com/gpu: 2}
+    Then pod "twin" of the other namespace gets a BindRequest
+    Given a pod "late" requesting {nvidia.com/gpu: 1}
+    Then pod "late" gets no BindRequest
+
   @KAI-076b
   Scenario: A pod that another component bound counts on its node, and not on that of its BindRequest
     Given the scheduler is stopped
