@@ -43,7 +43,7 @@ class Token:
 
     user: User
     expires: datetime | None = None
-    is_bound: Callable[[], bool] = lambda: True
+    is_bound: Callable[[], bool] | None = None
 
 
 class Authenticator:
@@ -58,7 +58,7 @@ class Authenticator:
         """A new token for a user."""
         token = secrets.token_urlsafe(32)
         with self._lock:
-            self._tokens[token] = Token(user, expires, is_bound or Token.is_bound)
+            self._tokens[token] = Token(user, expires, is_bound)
         return token
 
     def user(self, token: str) -> User | None:
@@ -67,7 +67,7 @@ class Authenticator:
         found = self._tokens.get(token)
         if found is None or (found.expires is not None and found.expires <= self._now()):
             return None
-        return found.user if found.is_bound() else None
+        return found.user if found.is_bound is None or found.is_bound() else None
 
     def authenticate(self, headers: Mapping[str, str]) -> User:
         """The user of a request. Raises 401 for a bad token; no token is the anonymous user."""

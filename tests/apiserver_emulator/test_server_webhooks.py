@@ -148,7 +148,7 @@ def test_match_conditions_narrow(client: KubeClient, hook: Hook) -> None:
 def test_a_match_condition_that_fails(client: KubeClient, hook: Hook) -> None:
     condition = {"name": "bad", "expression": "object.data.bad == '1'"}
     client.create(VALIDATING_WEBHOOKS, hook.configuration(matchConditions=[condition]))
-    with pytest.raises(ApiError, match="resulted in error: no such key: bad") as refused:
+    with pytest.raises(ApiError, match="resulted in error: no such key") as refused:
         client.create(CONFIG_MAPS, config_map("a"))
     assert refused.value.status == 403
     ignore = [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]
