@@ -241,7 +241,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_BASE}.dra.device_taint_rule:DeviceTaintRuleStrategy.prepare_update", make)
 
 
-@mutant("one-request-without-alternatives-drops-all", rule="DRA-038", kubernetes_version="1.36")
+@mutant("one-request-without-alternatives-drops-all", rule="DRA-802", kubernetes_version="1.36")
 def _(patch: Patch) -> None:
     """Stored alternatives are in use only if each request has some."""
 

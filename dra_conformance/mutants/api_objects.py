@@ -624,7 +624,8 @@ def _(patch: Patch) -> None:
 
     def make(original: _Function) -> _Function:
         def fill(obj: Any, message: Any) -> None:
-            original({key: value for key, value in obj.items() if not _hollow(value)}, message)
+            # The sets of managedFields are maps without values.
+            original({key: value for key, value in obj.items() if key == "fieldsV1" or not _hollow(value)}, message)
 
         return fill
 

@@ -21,7 +21,7 @@ Feature: A feature gate that is switched off while objects use its feature
       | a claim    | claims/claim    | spec.devices.requests[0].exactly.tolerations      |
       | a template | claims/template | spec.spec.devices.requests[0].exactly.tolerations |
 
-  @DRA-038 @gate:DRAPrioritizedList @until:1.36
+  @DRA-802 @gate:DRAPrioritizedList @until:1.36
   Scenario: The alternatives of one of two requests stay while prioritized lists are off
     Given the manifest "claims/claim"
     And "spec.devices.requests[1]" is {name: s, firstAvailable: [{name: a, deviceClassName: gpu.example.com}]}
