@@ -76,7 +76,8 @@ class CDIRegistry:
     def read(cls, folders: Sequence[Path]) -> CDIRegistry:
         """Read every `.json` and `.yaml` file directly in `folders`; later folders win over earlier ones.
 
-        A device that two files of one folder declare is in conflict and belongs to neither, as in the runtimes.
+        A device that two files of one folder declare is in conflict and belongs to neither, as in the runtimes. The
+        runtimes' library then drops it also if a later folder declares it once (`Cache.refresh` in cache.go).
         """
         devices: dict[str, CDIDevice] = {}
         conflicts: dict[str, set[Path]] = {}
@@ -98,8 +99,6 @@ class CDIRegistry:
                     if other is not None and other.spec.priority == priority:
                         conflicts.setdefault(device.id, {other.spec.path}).add(path)
                         continue
-                    # A folder of higher priority resolves a conflict in a lower one.
-                    conflicts.pop(device.id, None)
                     devices[device.id] = device
         for device_id, paths in conflicts.items():
             del devices[device_id]

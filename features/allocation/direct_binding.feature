@@ -221,7 +221,7 @@ Feature: Schedulers that bind pods themselves
     And claim "own" is reserved for exactly the pods ""
     And pod "train" stays unbound
 
-  @DRA-133b
+  @DRA-133b @needs:faults
   Scenario Outline: A claim that <change> while the scheduler writes it is allocated anew
     Given the scheduler binds pods itself
     And node "n1" with 3 devices
@@ -241,7 +241,7 @@ Feature: Schedulers that bind pods themselves
       | is replaced by another of its name |
       | is changed                         |
 
-  @DRA-133g
+  @DRA-133g @needs:faults
   Scenario: A claim that is replaced by a larger one while the scheduler writes it is allocated what it asks for
     Given the scheduler binds pods itself
     And node "n1" with 3 devices

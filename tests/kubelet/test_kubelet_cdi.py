@@ -145,6 +145,15 @@ def test_later_folders_win_and_one_folder_may_not_contradict_itself(tmp_path: Pa
     assert len(CDIRegistry.read([tmp_path / "run"]).problems) == len(conflicted.problems)
 
 
+def test_a_later_folder_does_not_resolve_a_conflict_of_an_earlier_one(tmp_path: Path) -> None:
+    for folder, name in (("etc", "a"), ("etc", "b"), ("run", "a")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / f"{name}.json").write_text(json.dumps(GOOD))
+    registry = CDIRegistry.read([tmp_path / "etc", tmp_path / "run"])
+    assert dict(registry.devices) == {}
+    assert {problem.path.parent.name for problem in registry.problems} == {"etc"}
+
+
 def test_the_view_merges_as_a_runtime_does(tmp_path: Path) -> None:
     (tmp_path / "v.json").write_text(json.dumps(GOOD))
     registry = CDIRegistry.read([tmp_path])
