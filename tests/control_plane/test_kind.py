@@ -471,6 +471,16 @@ def test_the_cluster_s_own_components_are_the_default() -> None:
         from_mapping({"control-plane": "kind", "binder": "cluster"}, where="test")
 
 
+def test_a_message_of_kubeadm_has_no_stack() -> None:
+    said = (
+        "error: error execution phase kubelet-start: timed out\n"
+        "github.com/spf13/cobra.(*Command).execute\n\tgithub.com/spf13/cobra@v1.10.1/command.go:1015\n"
+        "main.main\n\tdra-conformance/kind_node/main.go:43\nruntime.goexit\n\truntime/asm_amd64.s:1771\n"
+    )
+    done = subprocess.CompletedProcess([], 1, "Creating cluster\n", said)
+    assert kind_programs.last_lines(done) == "Creating cluster\nerror: error execution phase kubelet-start: timed out"
+
+
 def test_without_a_display_the_command_says_why_no_cluster_was_created(tmp_path: Path, programs: Path) -> None:
     (programs / "fail.kind.create").write_text("ERROR: no space left on device\nStack Trace:\nmain.main\n main.go:1")
     words = ["run", "--control-plane", "kind", "--kind-image", IMAGE, "--rule", "DRA-001", "--progress", "none"]

@@ -6,6 +6,7 @@ Both are called as programs: kind itself calls `docker`. Every call has a deadli
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -26,6 +27,10 @@ _MORE_INOTIFY = f"`sysctl fs.inotify.max_user_instances={_INOTIFY_ENOUGH}`, as r
 _INSTALL_KIND = "`go install sigs.k8s.io/kind@v0.33.0`, with Go's bin folder in PATH."
 _PRIVILEGED = "Nodes of kind need them: a Docker daemon with all capabilities, not in a confined container."
 _NO_DOCKER = "`docker info` must work for this user; without Docker, --control-plane binaries needs none."
+
+
+_GO_STACK = re.compile(r"^\S+\n\t\S+\.(?:go|s):\d+$\n?", re.MULTILINE)
+"""A function and its place in the stack of a Go error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +59,8 @@ def run(words: Sequence[str], *, timeout: float) -> subprocess.CompletedProcess[
 
 
 def last_lines(done: subprocess.CompletedProcess[str], count: int = 6) -> str:
-    """Return the end of a program's output, without the stack that kind prints after an error."""
-    text = f"{done.stdout}\n{done.stderr}".partition("\nStack Trace:")[0]
+    """Return the end of a program's output, without the stacks that kind and kubeadm print after an error."""
+    text = _GO_STACK.sub("", f"{done.stdout}\n{done.stderr}".partition("\nStack Trace:")[0])
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     return "\n".join(lines[-count:])
 
