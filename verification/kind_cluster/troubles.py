@@ -6,6 +6,7 @@ engine of all others has stopped.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -22,7 +23,7 @@ from verification.kind_cluster.engine import Engine, lacks_sys_resource
 
 _LOADED, _ENDED, _CALL = 300.0, 600.0, 120.0
 _SPARE = 3.0
-"""The disk of an engine is so many times as large as the archive of the node image, until it is filled.
+"""A small disk of an engine is so many times as large as the archive of the node image, until it is filled.
 
 Docker unpacks the archive and each layer beside the image.
 """
@@ -30,7 +31,9 @@ Docker unpacks the archive and each layer beside the image.
 
 def look(archive: Path, folder: Path, *, cgroup: str) -> Iterator[str]:
     """Yield what is not as expected. `archive` is that of the node image. Raises AssertionError."""
-    yield from _in_trouble("a full disk", _fill, archive, folder / "full", cgroup=cgroup, hint="Docker's disk is full")
+    yield from _in_trouble(
+        "a full disk", _fill, archive, folder / "full", cgroup=cgroup, hint="Docker's disk is full", small=True
+    )
     hint = "the nodes are not ready after"
     yield from _in_trouble(
         "nodes without a network", _without_network, archive, folder / "network", cgroup=cgroup, hint=hint
@@ -53,12 +56,15 @@ def _in_trouble(
     cgroup: str,
     hint: str,
     wrapped: bool = True,
+    small: bool = False,
 ) -> Iterator[str]:
-    """Start an engine on a disk of its own, disturb it, start a run, and yield what is not as expected."""
+    """Start an engine, if `small` on a disk of its own, disturb it, start a run, and yield what is not as expected."""
     folder.mkdir()
-    size = int(archive.stat().st_size * _SPARE) >> 20
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}m", "tmpfs", str(folder)], check=True)
-    try:
+    with contextlib.ExitStack() as stack:
+        if small:
+            size = int(archive.stat().st_size * _SPARE) >> 20
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}m", "tmpfs", str(folder)], check=True)
+            stack.callback(subprocess.run, ["umount", "--lazy", str(folder)], check=True)
         with Engine(folder, cgroup=cgroup, wrapped=wrapped):
             done = programs.run([programs.DOCKER, "load", "--input", str(archive)], timeout=_LOADED)
             if done.returncode != 0:
@@ -70,8 +76,6 @@ def _in_trouble(
                 yield f"{name}: {problem}"
             for each in sorted(leftovers.there() - before):
                 yield f"{name} leaves {each}"
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def _refused(image: str, out: Path, *, hint: str) -> Iterator[str]:

@@ -48,7 +48,7 @@ _CAUSES = (
     ("no space left on device", "Docker's disk is full: `docker system df` shows what uses it."),
     ("port is already allocated|address already in use", "A port of the cluster is in use: start the run again."),
     (
-        "pull access denied|no such host|failed to resolve|connection refused|Client.Timeout",
+        "pull access denied|failed to pull image",
         "No registry answers: load the node image into Docker (`docker load`), and name it with --kind-image.",
     ),
 )
