@@ -18,7 +18,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 AGAIN_S = 5.0
-"""Seconds after which an interrupt that nobody has handled is raised again: more than a busy machine needs."""
+"""Seconds after which an interrupt that was not handled is raised again: more than a busy machine needs."""
 _SOON_S = 0.02
 CLEANUP_S = 60.0
 """Seconds that cleanups may take in all while the interrupt is not raised again."""
