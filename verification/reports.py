@@ -155,10 +155,10 @@ def _values(program: ThirdParty, option: str) -> list[str]:
     return [value for name, value in itertools.pairwise(program.options) if name == option]
 
 
-def _verdict(program: ThirdParty, broken: Iterable[str], levels: Mapping[str, str]) -> str:
+def _verdict(row: results.Row, program: ThirdParty, levels: Mapping[str, str]) -> str:
     # A rule that the program breaks by chance counts as broken, or the verdict would be chance.
     by_chance = (one.rule for one in program.broken_by_chance)
-    if any(levels.get(rule, "MUST") == "MUST" for rule in (*broken, *by_chance)):
+    if any(levels.get(rule, "MUST") == "MUST" for rule in (*row.broken, *_newer(row, program), *by_chance)):
         return "not-conformant"
     return "partial" if _SELECTS & set(program.options) else "conformant"
 
@@ -174,7 +174,7 @@ def _report(row: results.Row, program: ThirdParty, levels: Mapping[str, str]) ->
         "release": _release(program),
         "profiles": _values(program, "--profile"),
         "options": list(program.options),
-        "verdict": _verdict(program, [*row.broken, *newer], levels),
+        "verdict": _verdict(row, program, levels),
         "rules": dict(sorted(row.statuses.items())),
         "failed": [_failed(rule, program, levels) for rule in sorted(row.broken)],
         **({"by_chance": by_chance} if by_chance else {}),
@@ -199,7 +199,7 @@ def _line(row: results.Row, program: ThirdParty, path: str, levels: Mapping[str,
         f"[{program.name}]({path})",
         program.version,
         _release(program),
-        _verdict(program, [*row.broken, *_newer(row, program)], levels),
+        _verdict(row, program, levels),
         str(row.statuses.get("passed", 0)),
         str(len(row.broken)),
         row.date,

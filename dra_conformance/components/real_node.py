@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from dra_api.client import KubeClient
-from dra_api.feature_gates import known_gates
 from dra_conformance.components.context import ScenarioContext
 from dra_conformance.control_plane.binaries import BinariesControlPlane
 from dra_conformance.core.errors import UsageError
-from dra_conformance.core.rules.window import Version
 from dra_conformance.kubelet.real.kubelet import RealKubelet
 from dra_conformance.kubelet.record import Log
-
-
-def _known(gates: Mapping[str, bool], version: str) -> dict[str, bool]:
-    """Return the gates that a kubelet of this version knows (empty: that of the API server): others end it."""
-    if not version:
-        return dict(gates)
-    known = known_gates(str(Version.parse(version)))
-    return {name: on for name, on in gates.items() if name in known}
 
 
 def real_kubelet(world: ScenarioContext, node_name: str, root: Path, *, log: Log) -> RealKubelet:
@@ -39,6 +28,6 @@ def real_kubelet(world: ScenarioContext, node_name: str, root: Path, *, log: Log
         log=log,
         poke=world.log.poke,
         wait=world.log.wait_for,
-        feature_gates=_known(run.options.gates(), run.options.kubelet_version),
+        feature_gates=run.options.kubelet_gates(),
         pass_env=run.options.pass_env,
     )

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from dra_api import versions
-from dra_api.feature_gates import FeatureGateError, parse_gates
+from dra_api.feature_gates import FeatureGateError, known_gates, parse_gates
 from dra_conformance.core.companions import NONE, Companions
 from dra_conformance.core.component_spec import CHOICES, MOUNTED, NODE_FOLDERS, ComponentSpec
 from dra_conformance.core.declaration import REFERENCE, Declaration
@@ -173,6 +173,11 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
             return parse_gates(",".join(self.feature_gates))
         except FeatureGateError as error:
             raise UsageError(f"--feature-gates {error}") from None
+
+    def kubelet_gates(self) -> dict[str, bool]:
+        """Return those of `gates` that the kubelet of a named version knows: others end it. Without a version, all."""
+        gates, version = self.gates(), self.kubelet_version
+        return {name: on for name, on in gates.items() if not version or name in known_gates(version)}
 
     def lag(self) -> WatchLag:
         """Return the delay of watch events. Raises UsageError if it cannot be read."""

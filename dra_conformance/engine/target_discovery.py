@@ -112,5 +112,5 @@ def _older_kubelet(options: RunOptions, version: Version) -> Version | None:
 def _off_in(kubelet: Version, version: Version, options: RunOptions) -> frozenset[str]:
     """Return the gates of a release that are off in an older kubelet, or that it does not know."""
     on = {name: gate.default for name, gate in known_gates(str(kubelet)).items()}
-    on |= {name: value for name, value in options.gates().items() if name in on}
+    on |= options.kubelet_gates()
     return frozenset(name for name in known_gates(str(version)) if not on.get(name, False))
