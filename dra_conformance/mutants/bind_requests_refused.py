@@ -155,6 +155,49 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{WRITER}.release", wrapped)
 
 
+@mutant(
+    "binder-ends-its-roll-back-at-an-error",
+    rule="KAI-160b",
+    scenario="bind_requests/binder_fails#a-reservation-that-cannot-be-released-does-not-keep-the-pod-s-others",
+)
+def _(patch: Patch) -> None:
+    """After the first claim that cannot be released, no further one is tried."""
+    failed: list[Exception] = []
+
+    def wrapped(original: Any) -> Any:
+        def release(self: Any, pod: Obj, wanted: Obj) -> None:
+            if failed:
+                return
+            try:
+                original(self, pod, wanted)
+            except Exception as error:
+                failed.append(error)
+                raise
+
+        return release
+
+    patch.wrap(f"{BINDER}.release", wrapped)
+
+
+@mutant(
+    "binder-releases-what-the-request-lists",
+    rule="KAI-160b",
+    scenario="bind_requests/binder_fails#a-reservation-that-cannot-be-released-does-not-keep-the-pod-s-others",
+)
+def _(patch: Patch) -> None:
+    """A claim that was allocated before, and has no entry in the BindRequest, stays reserved."""
+
+    def wrapped(original: Any) -> Any:
+        def roll_back(self: Any, request: Obj, pod: Obj) -> str:
+            entries = {item["name"] for item in request["spec"].get("resourceClaimAllocations") or ()}
+            listed = [item for item in pod["spec"].get("resourceClaims") or () if item["name"] in entries]
+            return str(original(self, request, {**pod, "spec": {**pod["spec"], "resourceClaims": listed}}))
+
+        return roll_back
+
+    patch.wrap(f"{BINDER}.roll_back", wrapped)
+
+
 @mutant("binder-keeps-delete-protection", rule="KAI-160b")
 def _(patch: Patch) -> None:
     """A claim that is released keeps the finalizer."""
@@ -216,6 +259,16 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A claim of an earlier attempt is used whatever it requests."""
     patch.replace(f"{EXTENDED}.fits", lambda self, claim, entry: True)
+
+
+@mutant(
+    "binder-compares-names-of-requests",
+    rule="KAI-119b",
+    scenario="bind_requests/extended_resources#a-claim-of-an-earlier-attempt-that-does-is-replaced[has-another-class]",
+)
+def _(patch: Patch) -> None:
+    """A claim of an earlier attempt is used if its requests have the same names, whatever their class is."""
+    patch.replace("reference_impl.binder.extended:_with_defaults", lambda request: {"name": request.get("name")})
 
 
 @mutant("binder-leaves-leftovers", rule="KAI-119b")

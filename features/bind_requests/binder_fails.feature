@@ -175,6 +175,28 @@ Feature: Failed BindRequests
     Given "metadata.finalizers" of the ResourceClaim "two" is set to null
 
   @KAI-160b @needs:faults
+  Scenario: A reservation that cannot be released does not keep the pod's others
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "stuck" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    And a ResourceClaim "shared" for 1 of "accelerator"
+    And claim "stuck" holds the devices "dev-2" of "n1"
+    And claim "shared" holds the devices "dev-0" of "n1"
+    And a pod "first" using claim "shared"
+    And claim "shared" is reserved by hand for pods "first"
+    And a pod "train" using claim "stuck, two, shared"
+    And claim "stuck" is reserved by hand for pods "train"
+    And the API server answers 403 to the next 100 status updates of the ResourceClaim "stuck"
+    And the API server answers 500 to the next 100 bindings of Pod
+    When a BindRequest "train" of pod "train" to "n1" giving claim "two" the devices "dev-1" is created
+    Then BindRequest "train" fails with a reason
+    And claim "two" is deallocated
+    And claim "two" is reserved for exactly the pods ""
+    And claim "shared" is reserved for exactly the pods "first"
+    And the ResourceClaim "shared" keeps "status.allocation.devices.results[*].device" [dev-0]
+
+  @KAI-160b @needs:faults
   Scenario: The reservation of a pod is released although another pod of its name is bound
     Given the binder is stopped
     And node "n1" with 2 devices

@@ -120,10 +120,11 @@ Feature: Extended resources in BindRequests
   Scenario Outline: A claim of an earlier attempt that <does> is replaced
     Given node "n1" with 3 devices
     And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "spare" for those devices
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And a pod "other" requesting {$(suffix).dra.test/gpu: 1}
     And a claim "another" that an earlier attempt left for the extended resources of pod "other" on class "accelerator"
-    And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "accelerator"
+    And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "<class>"
     And claim "left" holds the devices "<held>" of "n1"
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
@@ -142,9 +143,10 @@ Feature: Extended resources in BindRequests
     And the ResourceClaim "another" still exists
 
     Examples:
-      | does                   | held  | request               |
-      | has another allocation | dev-2 | container-0-request-0 |
-      | has another request    | dev-1 | container-0-request-1 |
+      | does                   | class       | held  | request               |
+      | has another allocation | accelerator | dev-2 | container-0-request-0 |
+      | has another request    | accelerator | dev-1 | container-0-request-1 |
+      | has another class      | spare       | dev-1 | container-0-request-0 |
 
   @KAI-119b @component:binder
   Scenario: A claim of an earlier attempt that is being deleted is not used

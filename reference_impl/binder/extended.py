@@ -41,6 +41,14 @@ def is_extended_resource_claim(claim: Obj) -> bool:
     return (meta(claim).get("annotations") or {}).get(EXTENDED_RESOURCE_CLAIM) == "true"
 
 
+def _with_defaults(request: Obj) -> Obj:
+    """Return a device request as the API server stores it."""
+    exactly = {"allocationMode": "ExactCount", **(request.get("exactly") or {})}
+    if exactly["allocationMode"] == "ExactCount":
+        exactly.setdefault("count", 1)
+    return {**request, "exactly": exactly}
+
+
 class ExtendedClaims:
     """Makes and removes extended resource claims."""
 
@@ -92,9 +100,9 @@ class ExtendedClaims:
     def fits(self, claim: Obj, entry: Obj) -> bool:
         """Return whether a claim of an earlier attempt matches the BindRequest."""
         held = allocation_of(claim)
-        names = [item.get("name") for item in claim.get("spec", {}).get("devices", {}).get("requests") or ()]
-        wanted = [item.get("name") for item in entry.get("deviceRequests") or ()]
-        return names == wanted and (held is None or same_allocation(held, entry["allocation"]))
+        requests = [_with_defaults(item) for item in claim.get("spec", {}).get("devices", {}).get("requests") or ()]
+        wanted = [_with_defaults(item) for item in entry.get("deviceRequests") or ()]
+        return requests == wanted and (held is None or same_allocation(held, entry["allocation"]))
 
     def claim_for(self, pod: Obj, entry: Obj) -> Obj:
         """Return the claim object as it is created."""

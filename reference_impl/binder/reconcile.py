@@ -29,7 +29,8 @@ fails, and the binder sends no request because of it. A request without groups i
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from dra_api.client import ApiError, KubeClient
@@ -383,23 +384,32 @@ class Binder:
         Raises ApiError or TransportError if it is unknown whether the pod is bound. Then neither Failed nor a
         deallocation may be written, and the request is reconciled again (KAI-260).
         """
-        spec = spec_of(request)
         current = self._client.find(PODS, name_of(pod), namespace_of(pod))
         if current is not None and uid_of(current) == uid_of(pod) and pods.node_of(current):
             return pods.node_of(current)
-        try:
-            for entry in spec.get("resourceClaimAllocations") or ():
-                wanted = claims.pod_claim(pod, str(entry.get("name") or ""))
-                name = claims.claim_name(pod, wanted) if wanted else None
-                claim = self._client.find(RESOURCE_CLAIMS, name, namespace_of(pod)) if name else None
-                if claim is not None:
-                    self.claim_writer.release(claim, pod)
-            if spec.get("extendedResourceClaimAllocation"):
+        # Also of claims without an entry in the BindRequest: the attempt reserves those that were allocated before.
+        for wanted in pod.get("spec", {}).get("resourceClaims") or ():
+            with self._going_on(request):
+                self.release(pod, wanted)
+        if spec_of(request).get("extendedResourceClaimAllocation"):
+            with self._going_on(request):
                 self.extended_claims.roll_back(pod)
-        except (BindFailure, ApiError, TransportError, OSError) as error:
-            # The reservation stays; the claim controller ends it with the pod.
-            log.warning("BindRequest %s/%s: roll-back: %s", namespace_of(request), name_of(request), error)
         return ""
+
+    def release(self, pod: Obj, wanted: Obj) -> None:
+        """Release one claim of the pod, as far as there is one. Raises BindFailure, ApiError or TransportError."""
+        name = claims.claim_name(pod, wanted)
+        claim = self._client.find(RESOURCE_CLAIMS, name, namespace_of(pod)) if name else None
+        if claim is not None:
+            self.claim_writer.release(claim, pod)
+
+    @contextmanager
+    def _going_on(self, request: Obj) -> Iterator[None]:
+        # A claim that cannot be released must not keep the others. The claim controller ends it with the pod.
+        try:
+            yield
+        except (BindFailure, ApiError, TransportError, OSError) as error:
+            log.warning("BindRequest %s/%s: roll-back: %s", namespace_of(request), name_of(request), error)
 
     def discard(self, request: Obj, pod: Obj | None, reason: str) -> None:
         """Delete a BindRequest that can never work (KAI-202), and report it on the pod."""
