@@ -30,12 +30,13 @@ run: $(RUN_READY)       ## judge the reference system on the embedded control pl
 
 test: $(DEV_READY) lint unit nvml-sanitized suite dead-target mutants verify-subset       ## everything that must hold before a change lands
 
-lint: $(DEV_READY)       ## style, types, layers
+lint: $(DEV_READY)       ## style, types, layers, generated pages
 	@echo "== lint"
 	@$(BIN)/ruff check -q .
 	@$(BIN)/ruff format -q --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache > $(VENV)/imports.log 2>&1 || (cat $(VENV)/imports.log; exit 1)
+	@$(BIN)/python -m pytest -q tests/engine/test_documentation.py -k current
 
 # What failed runs once more, alone: a test that waits for another process must not decide on a machine that stalls. Both
 # runs are printed. If nothing is on record as failed, the second run has no test and fails (exit code 5).

@@ -103,7 +103,7 @@ def _places(rule: str, places: RulePlaces) -> Iterator[str]:
         yield f"  {scenario.place}  {scenario.name}"
         yield from (f"      Then {check}" for check in scenario.checks)
     sections = [
-        ("step definitions", [(str(step.place), step.sentence) for step in places.steps]),
+        ("step definitions", [(str(step.place), step.pattern) for step in places.steps]),
         ("mutants", [(str(mutant.place), f"{mutant.id}: {mutant.purpose}") for mutant in places.mutants]),
         ("code", [(str(target.place), target.name) for target in places.code]),
         (

@@ -73,7 +73,7 @@ def _text(what: str, row: dict[str, object]) -> str:
         case "gaps":
             return f"{row['id']:<9} {row['text']}\n          not covered: {row['reason']}"
         case _:
-            return f"{str(row['kind']).capitalize():<6} {row['sentence']}\n         {row['purpose']}"
+            return f"{str(row['kind']).capitalize():<6} {row['pattern']}\n         {row['purpose']}"
 
 
 def _rules(profile: str | None, component: str | None) -> list[dict[str, object]]:
@@ -130,7 +130,7 @@ def _steps(profile: str | None, component: str | None) -> list[dict[str, object]
     # Deferred: imports all step modules, with pytest-bdd and gRPC, which the other lists do not need.
     from dra_conformance.steps.catalogue import catalogue
 
-    return [{"kind": d.kind, "sentence": d.sentence, "purpose": d.purpose, "module": d.module} for d in catalogue()]
+    return [{"kind": d.kind, "pattern": d.pattern, "purpose": d.purpose, "module": d.module} for d in catalogue()]
 
 
 def _requirements(profile: str | None, component: str | None) -> list[dict[str, object]]:

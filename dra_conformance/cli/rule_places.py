@@ -25,7 +25,7 @@ class ScenarioPlace(msgspec.Struct, frozen=True):
 class StepPlace(msgspec.Struct, frozen=True):
     """A step definition that the scenarios use."""
 
-    sentence: str
+    pattern: str
     place: Place
 
 
@@ -98,8 +98,8 @@ def _steps(scenarios: list[Scenario]) -> tuple[StepPlace, ...]:
     for kind, text in texts:
         for definition in definitions:
             if definition.kind == kind and definition.parser.is_matching(text):
-                sentence = f"{kind.capitalize()} {definition.sentence}"
-                found[sentence] = StepPlace(sentence, code_places.of_function(definition.function))
+                pattern = f"{kind.capitalize()} {definition.pattern}"
+                found[pattern] = StepPlace(pattern, code_places.of_function(definition.function))
     return tuple(found.values())
 
 

@@ -1,8 +1,8 @@
-"""The step vocabulary: sentences of feature files, each bound to one function.
+"""The step definitions: patterns of the steps of feature files, each bound to one function.
 
-`given`, `when` and `then` declare a sentence. Its parser knows quoted names and ignores the rule suffix `[DRA-001]`.
-The catalogue of all sentences is read from the step modules. pytest-bdd is given one step for each keyword, which finds
-its sentence in a table: pytest-bdd tries all steps before each step of a scenario, and with some hundred of them this
+`given`, `when` and `then` declare a pattern. Its parser knows quoted names and ignores the rule suffix `[DRA-001]`.
+The catalogue of all patterns is read from the step modules. pytest-bdd is given one step for each keyword, which finds
+its pattern in a table: pytest-bdd tries all steps before each step of a scenario, and with some hundred of them this
 took a quarter of a run's time.
 """
 
@@ -25,14 +25,14 @@ from dra_conformance.core.features import RULE_SUFFIX, Scenario
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FIELD = re.compile(r'("?)\{(\w+)(?::(d|f|word|object))?\}("?)')
-# An object as sentences name it: `ResourceClaim "mine"`, or by its pod: `BindRequest of pod "train"`.
+# An object as steps name it: `ResourceClaim "mine"`, or by its pod: `BindRequest of pod "train"`.
 _OBJECT = r'[A-Z]\w+ (?:of pod )?"[^"]*"'
 DEFINITIONS = "__dra_steps__"
 """The attribute of a step module that has its definitions."""
 
 
 class Sentence(StepParser):
-    """A sentence with fields.
+    """The pattern of a step, with fields.
 
     `"{name}"` is a quoted text, `{n:d}` an integer, `{x:f}` a number, `{w:word}` a word, and `{o:object}` an object of
     the API: `ResourceClaim "mine"` or `BindRequest of pod "train"`.
@@ -65,7 +65,7 @@ class Sentence(StepParser):
         return re.compile(self._expression)
 
     def is_matching(self, name: str) -> bool:
-        """Return whether a step's text is this sentence."""
+        """Return whether a step's text matches."""
         return self.pattern.fullmatch(RULE_SUFFIX.sub("", name)) is not None
 
     def parse_arguments(self, name: str) -> dict[str, Any] | None:
@@ -78,10 +78,10 @@ class Sentence(StepParser):
 
 @dataclass(frozen=True, slots=True)
 class StepDefinition:
-    """One sentence of the vocabulary, with its function."""
+    """One step definition: its pattern and its function."""
 
     kind: str
-    sentence: str
+    pattern: str
     purpose: str
     module: str
     function: Callable[..., object]
@@ -105,7 +105,7 @@ def _decorator(kind: str, text: str) -> Callable[[F], F]:
 
 
 def given(text: str) -> Callable[[F], F]:
-    """Define a Given step. The function takes `world` and the sentence's fields."""
+    """Define a Given step. The function takes `world` and the pattern's fields."""
     return _decorator("given", text)
 
 
@@ -120,7 +120,7 @@ def then(text: str) -> Callable[[F], F]:
 
 
 class Vocabulary:
-    """All step definitions, by the first word of their sentences.
+    """All step definitions, by the first word of their patterns.
 
     Args:
         definitions: the definitions to choose from.
@@ -134,10 +134,10 @@ class Vocabulary:
     def matching(self, kind: str, text: str) -> list[StepDefinition]:
         """Return the definitions of a kind that match the text of a step."""
         said = RULE_SUFFIX.sub("", text)
-        # A sentence that begins with a field has no first word.
+        # A pattern that begins with a field has no first word.
         first = said.split(" ", 1)[0]
         candidates = [*self._by_word.get((kind, first), ()), *(self._by_word.get((kind, ""), ()) if first else ())]
-        # Most sentences begin differently, which is decided without a regular expression.
+        # Most patterns begin differently, which is decided without a regular expression.
         return [one for one in candidates if said.startswith(one.parser.start) and one.parser.pattern.fullmatch(said)]
 
 
@@ -147,7 +147,7 @@ def words(text: str) -> list[str]:
 
 
 def check(scenarios: Sequence[Scenario], definitions: Sequence[StepDefinition]) -> None:
-    """Raise SpecificationError for the first step that matches no sentence, or more than one."""
+    """Raise SpecificationError for the first step that matches no pattern, or more than one."""
     for problem in problems(scenarios, definitions):
         raise problem
 
@@ -177,6 +177,6 @@ def problems(scenarios: Sequence[Scenario], definitions: Sequence[StepDefinition
 
 
 def _nearest(text: str, definitions: Sequence[StepDefinition]) -> str:
-    near = get_close_matches(text, [d.sentence for d in definitions], n=1, cutoff=0.5)
+    near = get_close_matches(text, [d.pattern for d in definitions], n=1, cutoff=0.5)
     listing = "`dra-conformance list steps` prints the vocabulary."
     return f"Nearest: {near[0]}. {listing}" if near else listing

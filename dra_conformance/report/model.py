@@ -170,7 +170,7 @@ class ShardResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class StepTime(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How often a sentence was a step of a scenario, and the seconds of all these steps."""
+    """How often the same step ran with any values, and the seconds of all these steps."""
 
     text: str
     times: int
@@ -188,7 +188,7 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The result of one run. `caveats` are the limits of the verdict, such as a selection, retries, simulated parts.
 
-    `duration` is in seconds, `cpu` the sum of its scenarios, `slow_steps` the sentences that took longest.
+    `duration` is in seconds, `cpu` the sum of its scenarios, `slow_steps` the steps that took longest.
     `program_warnings`: processes that programs under test left behind and that were killed, output that was cut.
     `shards` has one item if the run was one shard, and all that were merged in a merged report: `run_id`, `seed` and
     `command` are those of the first of them then, and `events_sha256` is the digest of the digests of their logs.

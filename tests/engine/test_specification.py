@@ -110,12 +110,12 @@ def test_every_mutant_can_be_called_like_its_target() -> None:
 
 def test_every_sentence_is_used() -> None:
     said = {(step.kind, features.RULE_SUFFIX.sub("", step.text)) for s in scenarios() for step in s.steps}
-    by_sentence: dict[str, list[vocabulary.StepDefinition]] = defaultdict(list)
+    by_pattern: dict[str, list[vocabulary.StepDefinition]] = defaultdict(list)
     for one in step_catalogue():
-        by_sentence[one.sentence].append(one)
+        by_pattern[one.pattern].append(one)
     unused = [
         sentence
-        for sentence, definitions in by_sentence.items()
+        for sentence, definitions in by_pattern.items()
         if not any(kind == d.kind and d.parser.pattern.fullmatch(text) for d in definitions for kind, text in said)
     ]
     assert sorted(set(unused) - ALLOWED_UNUSED) == []
