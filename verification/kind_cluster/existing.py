@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,20 +75,30 @@ def _judge(cluster: Cluster, user: Path, folder: Path) -> Iterator[str]:
     cluster.delete(folder / "permissions")
 
 
-def judged(done: subprocess.CompletedProcess[str], out: Path, *, what: str, known: Collection[str]) -> Iterator[str]:
-    """Print how many scenarios of the run of `what` passed; yield what is wrong with its report.
+def report_of(
+    done: subprocess.CompletedProcess[str], out: Path, *, known: Collection[str]
+) -> Generator[str, None, Obj | None]:
+    """Yield what is wrong with the report of a run, and return the report; None if there is none.
 
-    That is rules that fail and are not `known` to, rules that lack a permission, and that no scenario passed.
+    Wrong are rules that fail and are not `known` to, rules that lack a permission, and problems of the run.
     """
     if done.returncode not in WITH_VERDICT or not (out / "report.json").is_file():
         yield f"the run ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
-        return
+        return None
     report: Obj = orjson.loads((out / "report.json").read_bytes())
     yield from (f"the run ended with {done.returncode}: {problem['message']}" for problem in report["problems"])
     for rule in report["rules"]:
         lacks = "missing permission" in str(rule["reason"])
         if lacks or (rule["status"] in BROKEN and rule["id"] not in known):
             yield f"{rule['id']} {rule['status']}: {rule['reason']}"
+    return report
+
+
+def judged(done: subprocess.CompletedProcess[str], out: Path, *, what: str, known: Collection[str]) -> Iterator[str]:
+    """Print how many scenarios of the run of `what` passed; yield what is wrong, also that none passed."""
+    report = yield from report_of(done, out, known=known)
+    if report is None:
+        return
     statuses = [row["status"] for row in report["scenarios"]]
     counted = {status: statuses.count(status) for status in sorted(set(statuses) - {"filtered"})}
     print(f"kind: {what}: {counted}", flush=True)

@@ -7,9 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import orjson
-
-from verification.kind_cluster.existing import BROKEN, WITH_VERDICT
+from verification.kind_cluster.existing import BROKEN, report_of
 from verification.third_party.catalogue import load
 
 CHAPTERS = {
@@ -30,14 +28,10 @@ def look(image: str, out: Path) -> Iterator[str]:
     # Without workers: each would have a cluster of its own.
     words += ["--out", str(out), "--progress", "none"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode not in WITH_VERDICT or not (out / "report.json").is_file():
-        yield f"the run ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
-        return
-    report = orjson.loads((out / "report.json").read_bytes())
     known = {rule for one in load() if one.name in CHAPTERS for rule in one.broken_rules}
-    for rule in report["rules"]:
-        if rule["status"] in BROKEN and rule["id"] not in known:
-            yield f"{rule['id']} {rule['status']}: {rule['reason']}"
+    report = yield from report_of(done, out, known=known)
+    if report is None:
+        return
     for component, chapter in CHAPTERS.items():
         statuses = [row["status"] for row in report["scenarios"] if row["id"].startswith(chapter)]
         passed = statuses.count("passed")
