@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import logging
 import random
+import threading
 from collections.abc import Callable
 from typing import Protocol
 
@@ -126,7 +127,8 @@ class DirectPublisher:
     """Reserves claims in the API and binds the pod, as kube-scheduler does.
 
     `claims` is the ResourceClaim resource in the version that the server has; `updated` is called with each claim
-    written. `user_of` returns the object that an entry of a pod is reserved for, by default the pod.
+    written, and `newest` returns the newest known state of a claim by name and namespace. `user_of` returns the object
+    that an entry of a pod is reserved for, by default the pod.
     """
 
     def __init__(
@@ -136,13 +138,17 @@ class DirectPublisher:
         claims: Resource,
         updated: Callable[[Obj], None],
         clock: Clock,
+        newest: Callable[[str, str], Obj | None] = lambda name, namespace: None,
         user_of: Callable[[Obj, str], Obj] | None = None,
     ) -> None:
         self._client = client
         self._claims = claims
         self._updated = updated
+        self._newest = newest
         self._clock = clock
         self.user_of = user_of or (lambda pod, _: pod)
+        # Locks of claims, which share them: pods of one claim would only make each other's writes conflict.
+        self._turns = tuple(threading.Lock() for _ in range(64))
         # Created claims of extended resources whose pods are not bound yet, by uid of the pod.
         self._made: dict[str, Obj] = {}
         # Pods whose claim of extended resources may exist, by uid: the response was lost.
@@ -290,18 +296,20 @@ class DirectPublisher:
 
     def _reserve(self, claim: Obj, allocation: Obj, pod: Obj) -> None:
         """Make `claim` allocated and reserved for a pod or its PodGroup, whatever else happens to it meanwhile."""
-        current = claim
-        if is_reserved(claim, pod):
-            # The cached claim may still have a reservation that an earlier attempt took back.
-            current = self._client.get(self._claims, name_of(claim), namespace_of(claim))
-            self.check_still_ours(current, claim, allocation)
-        for _ in range(_CONFLICT_TRIES):
-            try:
-                self._write(current, allocation, pod)
-                return
-            except Conflict:
+        with self._turns[hash(uid_of(claim)) % len(self._turns)]:
+            current = self._newest(name_of(claim), namespace_of(claim)) or claim
+            if is_reserved(current, pod):
+                # The cached claim may still have a reservation that an earlier attempt took back.
                 current = self._client.get(self._claims, name_of(claim), namespace_of(claim))
+            if current is not claim:
                 self.check_still_ours(current, claim, allocation)
+            for _ in range(_CONFLICT_TRIES):
+                try:
+                    self._write(current, allocation, pod)
+                    return
+                except Conflict:
+                    current = self._client.get(self._claims, name_of(claim), namespace_of(claim))
+                    self.check_still_ours(current, claim, allocation)
         raise PublishError(f"ResourceClaim {namespace_of(claim)}/{name_of(claim)} keeps changing")
 
     def _write(self, current: Obj, allocation: Obj, pod: Obj) -> None:

@@ -201,6 +201,7 @@ class Scheduler:
             self._client,
             claims=claims.resource,
             updated=claims.assume,
+            newest=claims.get,
             clock=self._clock,
             user_of=self._groups.user_of if self._groups is not None else None,
         )
