@@ -6,7 +6,7 @@ device.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -22,6 +22,7 @@ from reference_impl.scheduler.allocator import (
     taints,
 )
 from reference_impl.scheduler.allocator.model import (
+    AttributeValue,
     Claim,
     Device,
     DeviceClass,
@@ -122,6 +123,7 @@ class NodeInventory:
         self.everything = (1 << len(self.devices)) - 1
         self._matched: dict[object, Matched] = {}
         self._values: dict[str, dict[constraints.Values, int]] = {}
+        self._having: dict[str, dict[AttributeValue, int]] = {}
         self._too_small: dict[Wanted, int] = {}
         self._consumption: dict[Wanted, Consumption] = {}
         self._least: dict[int, tuple[PoolId, dict[str, int]] | None] = {}
@@ -241,4 +243,14 @@ class NodeInventory:
                 values = constraints.values(device, attribute, self.features)
                 if values is not None:
                     known[values] = known.get(values, 0) | 1 << position
+        return known
+
+    def having(self, attribute: str) -> Mapping[AttributeValue, int]:
+        """Return the devices that have each single value of a constrained attribute."""
+        known = self._having.get(attribute)
+        if known is None:
+            known = self._having[attribute] = {}
+            for values, mask in self.by_value(attribute).items():
+                for value in values:
+                    known[value] = known.get(value, 0) | mask
         return known

@@ -506,11 +506,15 @@ class Search:
                     return True
         return bool(self._left) and self._counters_too_low(remaining)
 
+    def _shares(self, number: int, need: Need) -> bool:
+        """Return whether the devices of a task may be those of others: with admin access, or if they are shared."""
+        return self._tasks[number].request.admin_access or bool(need.mask & self._inventory.shareable)
+
     def _countable(self, remaining: list[tuple[int, Need]]) -> bool:
         """Return whether counting devices allows a solution. Shared devices and admin access exclude no other task."""
         crowding: list[Need] = []
         for number, need in remaining:
-            if self._tasks[number].request.admin_access or need.mask & self._inventory.shareable:
+            if self._shares(number, need):
                 if need.mask.bit_count() < need.wanted:
                     return False
             else:
@@ -519,15 +523,14 @@ class Search:
 
     def _no_common_value(self, position: int, remaining: list[tuple[int, Need]]) -> bool:
         """Return whether no value of a matchAttribute is left that enough devices share."""
-        by_value = self._inventory.by_value(self._problem.constraints[position].attribute)
-        wanted = self._states[position]
-        values = {value for offered in by_value for value in offered} if wanted is None else wanted
-        scope = self._scope[position]
-        for value in values:
-            having = 0
-            for offered, mask in by_value.items():
-                if value in offered:
-                    having |= mask
+        masks = self._inventory.having(self._problem.constraints[position].attribute)
+        wanted, scope = self._states[position], self._scope[position]
+        exclusive = sum(need.wanted for number, need in remaining if number in scope and not self._shares(number, need))
+        # A value of many devices is the likeliest proof of the contrary.
+        left = masks.values() if wanted is None else [masks[value] for value in wanted if value in masks]
+        for having in sorted(left, key=int.bit_count, reverse=True):
+            if having.bit_count() < exclusive:
+                return True
             narrowed = [
                 (number, Need(need.wanted, need.mask & having) if number in scope else need)
                 for number, need in remaining
