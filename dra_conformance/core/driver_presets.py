@@ -64,13 +64,18 @@ _FEATURES: Mapping[str, tuple[str, ...]] = {
 }
 
 
+VOLUME_LIMIT = 120.0
+"""Seconds that a binder waits for volumes by default (KAI-492)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Preset:
     """A program's command, what it needs at paths of the machine, and how it is built. `label` names it in reports.
 
     `features` are its optional features, `release` selects the rules that apply (of NVIDIA's driver; empty for others).
     `companions` is what it needs beside itself. `scheduler_name` and `pod_labels` are those of pods for a scheduler.
-    `revision` is the one of the BindRequest protocol that it has, and `tools` what its build needs.
+    `revision` is the one of the BindRequest protocol that it has, and `tools` what its build needs. `volume_limit` is a
+    binder's time limit for volumes in seconds.
     """
 
     name: str
@@ -84,6 +89,7 @@ class Preset:
     scheduler_name: str = ""
     pod_labels: tuple[tuple[str, str], ...] = ()
     revision: str = ""
+    volume_limit: float = VOLUME_LIMIT
     tools: str = "Go and a C compiler"
 
     def missing(self) -> list[Path]:

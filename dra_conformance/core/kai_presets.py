@@ -25,6 +25,7 @@ QUEUE_LABEL = ("kai.scheduler/queue", "default-queue")
 _REVISIONS = {"v0.12.0": "kai-0.12"}
 _METRICS = "http://127.0.0.1:{port}/metrics"
 
+_VOLUME_LIMIT = 5
 _QUICK = ("--qps=1000", "--burst=2000")
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
@@ -32,7 +33,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
         *("binder", "--kubeconfig={kubeconfig}", *_QUICK),
         *("--metrics-bind-address=127.0.0.1:{port}", "--health-probe-bind-address=0"),
         # It serves claims too: the time in which PreBind must end.
-        "--volume-binding-timeout-seconds=5",
+        f"--volume-binding-timeout-seconds={_VOLUME_LIMIT}",
         "--resource-reservation-allocation-timeout=2",
         "{flags}",
     ),
@@ -70,6 +71,7 @@ def kai(component: str, release: str) -> Preset:
         tools="Go",
         release="",
         revision=_REVISIONS[release],
+        volume_limit=_VOLUME_LIMIT,
         companions=beside,
         scheduler_name=SCHEDULER_NAME if schedules else "",
         pod_labels=(QUEUE_LABEL,) if schedules else (),

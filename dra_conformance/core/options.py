@@ -21,6 +21,7 @@ from dra_api.feature_gates import FeatureGateError, known_gates, parse_gates
 from dra_conformance.core.companions import NONE, Companions
 from dra_conformance.core.component_spec import CHOICES, MOUNTED, NODE_FOLDERS, ComponentSpec
 from dra_conformance.core.declaration import REFERENCE, Declaration
+from dra_conformance.core.driver_presets import VOLUME_LIMIT
 from dra_conformance.core.errors import UsageError, unknown
 from dra_conformance.core.option_table import NVIDIA_RELEASES, default_of
 from dra_conformance.core.watch_lag import WatchLag
@@ -151,6 +152,12 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
         """The schedulerName of pods for the scheduler under test; empty if it is Kubernetes' default."""
         preset = self.component("scheduler").preset
         return self.scheduler_name or (preset.scheduler_name if preset else "")
+
+    @property
+    def volume_limit(self) -> float:
+        """The seconds that the binder under test waits for volumes: those of its preset, or the default."""
+        preset = self.component("binder").preset
+        return preset.volume_limit if preset else VOLUME_LIMIT
 
     @property
     def pod_labels(self) -> dict[str, str]:

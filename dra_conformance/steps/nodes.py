@@ -218,9 +218,19 @@ def _(world: World, node: str) -> None:
     run_driver(world, node, as_process=True)
 
 
+@when("{percent:d} percent of the binder's time limit for volumes pass")
+def _(world: World, percent: int) -> None:
+    """Let a part of the time pass that a binder gives volumes: 120 seconds, or as its preset says."""
+    _pass(world, round(world.run.options.volume_limit * percent / 100))
+
+
 @when("{seconds:d} seconds pass")
 def _(world: World, seconds: int) -> None:
     """Advance the clock, and wait until what was due is done; if a program is judged, wait in real time."""
+    _pass(world, seconds)
+
+
+def _pass(world: World, seconds: int) -> None:
     if world.uses_real_time:
         world.clock.wait(threading.Event(), seconds)  # its clock runs already; waiting for idle first would add to it
     else:

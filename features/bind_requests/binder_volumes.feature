@@ -127,11 +127,11 @@ Feature: The binder binds the volumes of a pod
     And a pod "train" using claim "claim" and PersistentVolumeClaims "data"
     When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
     Then the node "n1" is selected for PersistentVolumeClaim "data"
-    When 100 seconds pass
+    When 80 percent of the binder's time limit for volumes pass
     # The binder looks at the volumes again, and the time goes on.
     And "metadata.labels" of the PersistentVolumeClaim "data" is set to {seen: once}
     Then pod "train" stays unbound
-    When 30 seconds pass
+    When 30 percent of the binder's time limit for volumes pass
     Then BindRequest "train" fails with a reason
     And pod "train" stays unbound
     And claim "claim" stays unallocated
