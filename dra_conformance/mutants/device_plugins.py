@@ -433,6 +433,19 @@ def _(patch: Patch) -> None:
     change_service(patch, "preferred_allocation", preferred)
 
 
+@mutant("device-plugin-chooses-what-must-be-included", rule="DP-080b")
+def _(patch: Patch) -> None:
+    """The second of several devices that must be included is chosen once more."""
+
+    def preferred(original: Callable[[Any], Any], self: Any, asked: Any) -> Any:
+        return [
+            [*ids[:-1], one.must_include[1]] if one.size > len(one.must_include) > 1 else ids
+            for one, ids in zip(asked, original(asked), strict=True)
+        ]
+
+    change_service(patch, "preferred_allocation", preferred)
+
+
 # -- restarts ----------------------------------------------------------------------------------------------------------
 
 

@@ -446,6 +446,16 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.check_capacity", lambda original: lambda self, results, held: original(self, results, {}))
 
 
+@mutant("capacity-checked-for-one-share-of-a-claim", rule="HAMI-014")
+def _(patch: Patch) -> None:
+    """Of two shares of one GPU in a claim only the last is checked."""
+
+    def make(original: Original) -> Original:
+        return lambda self, results, held: original(self, list({one.device: one for one in results}.values()), held)
+
+    patch.wrap(f"{PREPARER}.check_capacity", make)
+
+
 @mutant("shares-of-a-healthy-gpu", rule="HAMI-015")
 def _(patch: Patch) -> None:
     """A GPU is reported healthy after an error."""

@@ -14,7 +14,7 @@ from reference_impl.compute_domain.cliques import index_problems
 from reference_impl.compute_domain.controller import NameTakenError
 from reference_impl.compute_domain.membership import NotYetError, PermanentError
 from reference_impl.compute_domain.objects import domain_of
-from reference_impl.compute_domain.problems import Problem, conditions_of
+from reference_impl.compute_domain.problems import CONDITION, Problem, conditions_of
 
 
 @mutant("taken-template-name-not-tried-again", rule="NV-330b")
@@ -495,6 +495,20 @@ def _(patch: Patch) -> None:
             return [
                 one if one["message"] in messages else {**one, "lastTransitionTime": options["now"]} for one in made
             ]
+
+        return conditions
+
+    patch.wrap("reference_impl.compute_domain.problems:conditions", make)
+
+
+@mutant("condition-without-those-of-others", rule="NV-510")
+def _(patch: Patch) -> None:
+    """A condition of the controller replaces those of other types."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def conditions(domain: Any, found: Any, **options: Any) -> Any:
+            made = original(domain, found, **options)
+            return [one for one in made if one["type"] == CONDITION] or made
 
         return conditions
 

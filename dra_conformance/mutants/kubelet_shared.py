@@ -62,6 +62,24 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CLAIMS}.given_devices", make)
 
 
+@mutant("one-extended-resource-for-a-container", rule="DRA-271e")
+def _(patch: Patch) -> None:
+    """A container gets the devices of one of its extended resources only."""
+
+    def make(original: Any) -> Any:
+        def given(self: Any, pod: Any, container: Any) -> Any:
+            extended = pod.get("status", {}).get("extendedResourceClaimStatus")
+            if extended is None:
+                return original(self, pod, container)
+            mappings = [one for one in extended["requestMappings"] if one["containerName"] == container["name"]]
+            status = {**pod["status"], "extendedResourceClaimStatus": {**extended, "requestMappings": mappings[:1]}}
+            return original(self, {**pod, "status": status}, container)
+
+        return given
+
+    patch.wrap(f"{CLAIMS}.given_devices", make)
+
+
 @mutant("failed-pods-keep-their-claims", rule="DRA-275")
 def _(patch: Patch) -> None:
     """A pod that another component has set to Failed counts as ended, and its claims stay prepared."""

@@ -361,7 +361,7 @@ def _prefers(world: World, node: str, judge: Callable[[PreferenceRequest, Sequen
     available = tuple(reversed(ids_of(plugin)[-4:]))
     asked = [
         PreferenceRequest(available=available, must_include=must, size=size)
-        for must in ((), available[1:2], (available[0], available[3]), available)
+        for must in ((), available[1:2], available[1:3], (available[0], available[3]), available)
         for size in (1, 2, 3, 4)
         if size >= len(must)
     ]

@@ -489,22 +489,26 @@ Feature: The kubelet keeps claims of several pods and drivers apart
 
   @DRA-271e
   Scenario: A container with an extended resource gets the devices of the requests for this resource
-    Given a ResourceClaim "a" with requests "big, small" allocated to the scripted driver "sim" on "n1"
+    Given a ResourceClaim "a" with requests "big, small, more, extra" allocated to the scripted driver "sim" on "n1"
     And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "b" and the containers:
       | name | claims | resources                            |
       | one  | b      | example.com/big                      |
       | two  |        | example.com/big, example.com/small   |
+      | both |        | example.com/big, example.com/small   |
       | none |        |                                      |
     And claim "a" is reserved by hand for pods "train"
     And pod "train" uses the claim "a" for extended resources:
       | container | resource          | request |
       | one       | example.com/big   | big     |
       | two       | example.com/small | small   |
+      | both      | example.com/big   | more    |
+      | both      | example.com/small | extra   |
     When pod "train" is bound by hand to "n1"
     Then the scripted driver "sim" receives one Prepare call for "a, b"
     And of the variables "DEVICE_*", container "one" of pod "train" on "n1" has only "DEVICE_A_BIG, DEVICE_B_GPU"
     And of the variables "DEVICE_*", container "two" of pod "train" on "n1" has only "DEVICE_A_SMALL"
+    And of the variables "DEVICE_*", container "both" of pod "train" on "n1" has only "DEVICE_A_EXTRA, DEVICE_A_MORE"
     And of the variables "DEVICE_*", container "none" of pod "train" on "n1" has only ""
     When pod "train" is deleted
     Then the Pod "train" is gone

@@ -110,9 +110,17 @@ Feature: Shares of a GPU are prepared and unprepared one by one
       """
       results: [{request: gpu, deviceOf: one, consumedCapacity: {cores: "40", memory: 1Gi}}]
       """
+    # Two shares of the GPU in one claim, of which each alone would fit.
+    And a ResourceClaim "twice" allocated on "n1" with:
+      """
+      results:
+        - {request: first, deviceOf: one, consumedCapacity: {cores: "30", memory: 1Gi}}
+        - {request: second, deviceOf: one, consumedCapacity: {cores: "20", memory: 1Gi}}
+      """
     And claim "one" is prepared on "n1"
-    When claims "two, three" are prepared on "n1" in one call
+    When claims "two, twice, three" are prepared on "n1" in one call
     Then claim "two" is refused on its own
+    And claim "twice" is refused on its own
     And claim "three" is prepared
     When claims "one, three" are unprepared on "n1" in one call
     And claim "two" is prepared on "n1"

@@ -276,6 +276,28 @@ Feature: ComputeDomains and claims that cannot work
       | n2   | index | 99    |
     Then a condition of the ComputeDomain "job" that contains "$(node:n2)" has the time of this one, or another type
 
+  @NV-510
+  Scenario: The condition of another controller stays
+    Given node "n1"
+    And node "n2"
+    And a ComputeDomain "job" for 2 nodes
+    And the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n1   | Ready | rack.0 | Ready  |
+      | n2   | Ready | rack.0 | Ready  |
+    Then the ComputeDomain "job" has "status.status" Ready
+    When "status.conditions" of the ComputeDomain "job" is set to [{type: example.com/Audited, status: "True", reason: Audited, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]
+    And the entries of the clique "rack.0" of ComputeDomain "job" are changed by hand:
+      | node | field | value |
+      | n2   | index | 99    |
+    Then the ComputeDomain "job" gets a condition that contains "$(node:n2)"
+    And the ComputeDomain "job" has "status.conditions" containing {type: example.com/Audited, status: "True"}
+    When the entries of the clique "rack.0" of ComputeDomain "job" are changed by hand:
+      | node | field | value |
+      | n2   | index | 1     |
+    Then this condition of the ComputeDomain "job" comes to have another status
+    And the ComputeDomain "job" has "status.conditions" containing {type: example.com/Audited, status: "True"}
+
   @NV-470
   Scenario: A condition shows that a ComputeDomain waits for nodes that do not exist
     Given node "n1"
