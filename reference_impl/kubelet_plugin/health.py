@@ -64,7 +64,8 @@ class DeviceHealthBook:
         self._on_change = on_change
         self._lock = threading.Lock()
         self._taints: dict[str, dict[str, Taint]] = {}
-        self._messages: dict[str, str] = {}
+        self._messages: dict[str, dict[str, str]] = {}
+        """The message of each taint, by device and key."""
 
     def taints(self, device: str) -> list[Obj]:
         """Return the device's taints."""
@@ -72,10 +73,10 @@ class DeviceHealthBook:
             return [taint.to_obj() for taint in self._taints.get(device, {}).values()]
 
     def problem(self, device: str) -> str:
-        """Return the problem of a device as text; empty if it is healthy."""
+        """Return the problems of a device as text, without harmless events; empty if it is healthy."""
         with self._lock:
-            bad = any(taint.effect != "None" for taint in self._taints.get(device, {}).values())
-            return self._messages.get(device, "") if bad else ""
+            bad = [key for key, taint in self._taints.get(device, {}).items() if taint.effect != "None"]
+            return "; ".join(self._messages[device][key] for key in bad)
 
     def is_monitored(self, device: str) -> bool:
         """Return whether events of the device would be seen."""
@@ -120,7 +121,7 @@ class DeviceHealthBook:
             for device in devices:
                 # One taint a key: a later event replaces the earlier one, even by a milder effect (rule NV-123).
                 self._taints.setdefault(device.name, {})[taint.key] = taint
-                self._messages[device.name] = message
+                self._messages.setdefault(device.name, {})[taint.key] = message
         self._on_change()
 
 

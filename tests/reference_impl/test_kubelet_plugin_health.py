@@ -136,6 +136,17 @@ def test_lost_gpu_makes_all_suspect(bench: Bench) -> None:
     assert bench.tainted()["gpu-0"] == [("gpu.nvidia.com/gpu-lost", "", "NoSchedule")]
 
 
+def test_harmless_xid_is_not_the_reason_of_a_lost_gpu(bench: Bench) -> None:
+    bench.book.lost()
+    bench.xid(0, 43)
+    sick = bench.health()["gpu-0"]
+    assert sick.health is HealthStatus.UNHEALTHY
+    assert "43" not in sick.message
+    assert "lost" in sick.message
+    bench.xid(0, 48)
+    assert "48" in bench.health()["gpu-0"].message
+
+
 def test_stop_ends_the_stream(bench: Bench) -> None:
     bench.monitor.start()
     stream = bench.feed.watch_health()
