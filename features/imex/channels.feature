@@ -88,9 +88,9 @@ Feature: Channel claims on the nodes of a ComputeDomain
     And a channel claim "train" on "n1" for ComputeDomain "job"
     When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
     Then the ComputeDomain label of node "n1" becomes "job" [NV-161]
-    When 40 seconds pass while claims wait
+    When 36 seconds pass while claims wait
     Then Prepare of claim "train" waits [NV-161]
-    When 6 seconds pass while claims wait
+    When 10 seconds pass while claims wait
     Then Prepare of claim "train" has failed [NV-161]
     And the ComputeDomain label of node "n1" stays "job" [NV-161]
     Given the IMEX daemons of ComputeDomains are simulated
