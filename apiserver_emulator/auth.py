@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -33,6 +33,7 @@ ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
 _PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 _DISCOVERY_PATHS = ("/api", "/apis", "/openapi", "/healthz", "/livez", "/readyz", "/version")
 _EVERYBODY = frozenset({"system:authenticated", "system:unauthenticated"})
+_ACCOUNT = "system:serviceaccount:"
 _NAME_IS = ("metadata.name", "=")
 _SELF_REVIEWS = frozenset({"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"})
 
@@ -107,23 +108,42 @@ def impersonated(
             f'requested &user.DefaultInfo{{Name:"", UID:"", Groups:[]string{{{shown}}}, '
             "Extra:map[string][]string(nil)} without impersonating a user name"
         )
-    impersonation = RequestInfo("impersonate", "", "", "v1", "", "users", name)
-    if not (user.is_master or rbac.allowed(user, impersonation)):
-        if request is not None:
-            impersonation = replace(request, verb=f"impersonate-on:user-info:{request.verb}")
-        raise denied(user, impersonation)
     extra = {
         key.removeprefix("impersonate-extra-").replace("%2f", "/"): tuple(v.strip() for v in value.split(","))
         for key, value in headers.items()
         if key.startswith("impersonate-extra-")
     }
+    uid = headers.get("impersonate-uid", "")
+    for impersonation in _impersonations(name, uid=uid, groups=groups, extra=extra):
+        if not (user.is_master or rbac.allowed(user, impersonation)):
+            if request is not None:
+                impersonation = replace(request, verb=f"impersonate-on:user-info:{request.verb}")
+            raise denied(user, impersonation)
     # A service account has its own groups, unless the request names groups.
-    if name.startswith("system:serviceaccount:") and not groups:
-        namespace, _, account = name.removeprefix("system:serviceaccount:").partition(":")
-        return service_account_user(namespace, account, extra=extra)
+    if name.startswith(_ACCOUNT) and not groups:
+        namespace, _, account = name.removeprefix(_ACCOUNT).partition(":")
+        return service_account_user(namespace, account, uid=uid, extra=extra)
     if name != "system:anonymous" and not {"system:authenticated", "system:unauthenticated"} & {*groups}:
         groups = (*groups, "system:authenticated")
-    return User(name, uid=headers.get("impersonate-uid", ""), groups=groups, extra=extra)
+    return User(name, uid=uid, groups=groups, extra=extra)
+
+
+def _impersonations(
+    name: str, *, uid: str, groups: Iterable[str], extra: Mapping[str, Iterable[str]]
+) -> Iterator[RequestInfo]:
+    """Yield what a client must be allowed to impersonate: the name, the uid, each group and each extra value."""
+    namespace, _, account = name.removeprefix(_ACCOUNT).partition(":")
+    if name.startswith(_ACCOUNT) and namespace and account:
+        yield RequestInfo("impersonate", "", "", "v1", namespace, "serviceaccounts", account)
+    else:
+        yield RequestInfo("impersonate", "", "", "v1", "", "users", name)
+    if uid:
+        yield RequestInfo("impersonate", "", "authentication.k8s.io", "v1", "", "uids", uid)
+    for group in groups:
+        yield RequestInfo("impersonate", "", "", "v1", "", "groups", group)
+    for key, values in extra.items():
+        for value in values:
+            yield RequestInfo("impersonate", "", "authentication.k8s.io", "v1", "", "userextras", value, key)
 
 
 def named_by_selector(info: RequestInfo) -> RequestInfo:

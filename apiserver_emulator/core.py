@@ -141,6 +141,7 @@ class Core:
             allowed=allowed,
             now=self.clock.now,
             options=options or {},
+            warnings=request.warnings,
         )
 
     def name_suffix(self) -> str:

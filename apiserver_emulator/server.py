@@ -28,6 +28,7 @@ from apiserver_emulator.core import Core
 from apiserver_emulator.crd.controller import CrdController, crd_resource
 from apiserver_emulator.dra.declared_features import DeclaredFeatures
 from apiserver_emulator.failures import Failures
+from apiserver_emulator.handlers.options import with_warnings
 from apiserver_emulator.handlers.read import Reader
 from apiserver_emulator.handlers.write import Writer
 from apiserver_emulator.initial_objects import first_objects
@@ -263,7 +264,7 @@ class ApiServer:
         try:
             return self._dispatch(request, info)
         except StatusError as error:
-            return self._refusal(error)
+            return with_warnings(self._refusal(error), request.warnings)
 
     def _warned(self, answer: Answer, info: RequestInfo) -> Answer:
         if not isinstance(answer, Response):

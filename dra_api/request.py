@@ -33,7 +33,7 @@ class User:
 class Request:
     """One request: method, decoded path, query pairs, lower-case headers, body, and the user if the endpoint knows it.
 
-    `protobuf`: the response is encoded as protobuf, regardless of the headers.
+    `protobuf`: the response is encoded as protobuf, regardless of the headers. `warnings` are those of the response.
     """
 
     method: str
@@ -43,6 +43,7 @@ class Request:
     body: bytes = b""
     user: User | None = None
     protobuf: bool = False
+    warnings: list[str] = field(default_factory=list)
 
     def param(self, name: str, default: str = "") -> str:
         """Return the first value of a query parameter."""

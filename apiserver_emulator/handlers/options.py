@@ -6,12 +6,11 @@ Source: k8s.io/apimachinery pkg/apis/meta/v1/validation, k8s.io/apiserver pkg/en
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from apiserver_emulator.decoding import decode_body
-from apiserver_emulator.strategy import RequestContext
 from apiserver_emulator.type_meta import unregistered
 from dra_api.objects import Obj
 from dra_api.request import Request
@@ -127,12 +126,12 @@ def delete_options(request: Request) -> Obj:
     return options
 
 
-def with_warnings(answer: Response, ctx: RequestContext) -> Response:
-    """Add the request's warnings as headers (one header, comma separated, as RFC 7234 allows)."""
-    if not ctx.warnings:
+def with_warnings(answer: Response, warnings: Sequence[str]) -> Response:
+    """Add warnings of a request as headers (one header, comma separated, as RFC 7234 allows)."""
+    if not warnings:
         return answer
     texts = ", ".join(
-        '299 - "' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in _shown_warnings(ctx.warnings)
+        '299 - "' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in _shown_warnings(warnings)
     )
     return Response(answer.status, {**answer.headers, "warning": texts}, answer.body) if texts else answer
 

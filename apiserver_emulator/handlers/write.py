@@ -79,7 +79,7 @@ class Writer:
         ctx.warnings.extend(warnings)
         record = create_object(self._core, resource, info, ctx, obj, manager=options.manager_for(request))
         answer = self._reader.answer(resource, info.version, record, view, request, status=201)
-        return with_warnings(answer, ctx)
+        return with_warnings(answer, ctx.warnings)
 
     def update(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:
         """PUT of an object or of its status."""
@@ -102,7 +102,9 @@ class Writer:
             # A PUT may have a resourceVersion, a create must not.
             body["metadata"].pop("resourceVersion", None)
             made = create_object(self._core, resource, info, ctx, body, manager=options.manager_for(request))
-            return with_warnings(self._reader.answer(resource, info.version, made, view, request, status=201), ctx)
+            return with_warnings(
+                self._reader.answer(resource, info.version, made, view, request, status=201), ctx.warnings
+            )
         # Only an update without a version is retried: another one would conflict again.
         unconditional = body["metadata"].get("resourceVersion") in (None, "", "0")
         # Encoded, because each attempt needs a copy of its own.
@@ -122,7 +124,7 @@ class Writer:
             attempts=ATTEMPTS if unconditional else 1,
             from_body=True,
         )
-        return with_warnings(self._reader.answer(resource, info.version, record, view, request), ctx)
+        return with_warnings(self._reader.answer(resource, info.version, record, view, request), ctx.warnings)
 
     def patch(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:
         """PATCH in all four formats."""
@@ -136,7 +138,7 @@ class Writer:
             record, created = patch_object(self._core, resource, request, info, ctx, options), False
         status = 201 if created else 200
         answer = self._reader.answer(resource, info.version, record, view, request, status=status)
-        return with_warnings(answer, ctx)
+        return with_warnings(answer, ctx.warnings)
 
     def delete(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:
         """DELETE of one object."""
@@ -156,7 +158,7 @@ class Writer:
         else:
             view = negotiate(request.headers.get("accept", ""))
             answer = self._reader.answer(resource, info.version, record, view, request)
-        return with_warnings(answer, ctx)
+        return with_warnings(answer, ctx.warnings)
 
     def delete_collection(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:
         """DELETE of all objects that the selectors match."""
@@ -190,7 +192,7 @@ class Writer:
             list_meta,
             deleted,
         )
-        return with_warnings(Response(200, {"content-type": "application/json"}, body), ctx)
+        return with_warnings(Response(200, {"content-type": "application/json"}, body), ctx.warnings)
 
 
 def _returns_deleted(resource: ResourceType, version: str) -> bool:

@@ -1,4 +1,4 @@
-"""Admission of pods: the service account's token, priority and tolerations of new ones, the room for a resize.
+"""Admission of pods: service account, priority, RuntimeClass and tolerations of new ones, the room for a resize.
 
 Stateless over the server's other objects. Source: plugin/pkg/admission/serviceaccount, plugin/pkg/admission/priority,
 plugin/pkg/admission/defaulttolerationseconds, release 1.36; plugin/pkg/admission/podresize, release 1.37; observed on
@@ -8,6 +8,7 @@ kube-apiserver 1.36.2 and 1.37.2.
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from typing import Any
 
 from apiserver_emulator.node_authorizer import MIRROR, references
@@ -35,6 +36,7 @@ def admit(pod: Obj, ctx: RequestContext) -> None:
     """Complete a new pod. Raises 403 for a service account or a priority class that is not there."""
     _account(pod, ctx)
     _priority(pod, ctx)
+    _runtime_class(pod, ctx)
     tolerate(pod["spec"])
 
 
@@ -153,6 +155,37 @@ def _priority(pod: Obj, ctx: RequestContext) -> None:
         raise forbidden("", "pods", pod["metadata"].get("name", ""), detail)
     spec["priority"] = value
     spec.setdefault("preemptionPolicy", policy)
+
+
+def _runtime_class(pod: Obj, ctx: RequestContext) -> None:
+    """Set the overhead, the node selector and the tolerations of the pod's RuntimeClass (plugin RuntimeClass)."""
+    spec = pod["spec"]
+    name = spec.get("runtimeClassName")
+    found = ctx.lookup("node.k8s.io", "runtimeclasses", "", name) if name else None
+    refused = partial(forbidden, "", "pods", pod["metadata"].get("name", ""))
+    if name and found is None:
+        raise refused(f"pod rejected: RuntimeClass {go_quote(name)} not found")
+    overhead = ((found or {}).get("overhead") or {}).get("podFixed")
+    if spec.get("overhead") and not overhead:
+        raise refused("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+    if spec.get("overhead") and _quantities(spec["overhead"]) != _quantities(overhead):
+        raise refused("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+    if overhead:
+        spec["overhead"] = dict(overhead)
+    scheduling = (found or {}).get("scheduling") or {}
+    selector = spec.get("nodeSelector") or {}
+    for key, value in (scheduling.get("nodeSelector") or {}).items():
+        if selector.get(key, value) != value:
+            text = f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}"
+            raise refused(f"{text}; pod.spec.nodeSelector[{key}] = {selector[key]}")
+        spec["nodeSelector"] = selector = {**selector, key: value}
+    added_ones = [one for one in scheduling.get("tolerations") or () if one not in (spec.get("tolerations") or ())]
+    if added_ones:
+        spec["tolerations"] = [*(spec.get("tolerations") or ()), *added_ones]
+
+
+def _quantities(amounts: Obj | None) -> dict[str, Quantity]:
+    return {name: Quantity.parse(str(text)) for name, text in (amounts or {}).items()}
 
 
 def tolerate(spec: Obj) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from dra_api.client import ApiError, Forbidden, KubeClient
@@ -105,6 +106,45 @@ def register_unreachable(world: ScenarioContext, *, fields: Obj, rule: Obj, name
             "kind": VALIDATING_WEBHOOKS.kind,
             "metadata": {"name": world.name(name)},
             "webhooks": hooks,
+        },
+    )
+
+
+def register_answering(world: ScenarioContext, urls: Sequence[str], *, authority: Path, rule: Obj) -> None:
+    """Register a webhook for each URL, in one configuration, like `register_unreachable`."""
+    bundle = base64.b64encode(authority.read_bytes()).decode()
+    common: Obj = {
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "failurePolicy": "Fail",
+        "namespaceSelector": {"matchLabels": {SELECTED: world.suffix}},
+    }
+    unlabelled = {"matchExpressions": [{"key": PROBE, "operator": "DoesNotExist"}]}
+    hooks = [
+        {
+            **common,
+            "name": f"subject-{at}.dra-conformance.test",
+            "rules": [{**RULE, **rule}],
+            "clientConfig": {"url": url, "caBundle": bundle},
+            "objectSelector": unlabelled,
+        }
+        for at, url in enumerate(urls)
+    ]
+    probe = {
+        **common,
+        "name": "probe.dra-conformance.test",
+        "rules": [RULE],
+        "clientConfig": {"url": _NOWHERE},
+        "objectSelector": {"matchExpressions": [{"key": PROBE, "operator": "Exists"}]},
+        "timeoutSeconds": 1,
+    }
+    _load(
+        world,
+        {
+            "apiVersion": VALIDATING_WEBHOOKS.api_version,
+            "kind": VALIDATING_WEBHOOKS.kind,
+            "metadata": {"name": world.name("webhook")},
+            "webhooks": [*hooks, probe],
         },
     )
 

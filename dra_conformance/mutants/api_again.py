@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dra_api.status import duplicate
+from dra_api.status import StatusError, duplicate
 from dra_conformance.engine.mutation import Patch, mutant
 
 _BASE = "apiserver_emulator"
@@ -311,3 +311,133 @@ def _(patch: Patch) -> None:
         return lambda value, schema: original(value[:1] if isinstance(value, list) else value, schema)
 
     patch.wrap(f"{_BASE}.crd.strategy:apply_defaults", make)
+
+
+# -- impersonation, evictions, admission -------------------------------------------------------------------------------
+
+
+def _needs_no_permission(patch: Patch, resource: str) -> None:
+    """A client may impersonate any object of a resource."""
+
+    def make(original: _Function) -> _Function:
+        return lambda *args, **options: [one for one in original(*args, **options) if one.resource != resource]
+
+    patch.wrap(f"{_BASE}.auth:_impersonations", make)
+
+
+@mutant("any-group-is-impersonated", rule="DRA-870")
+def _(patch: Patch) -> None:
+    """Permission for the user is enough for any group."""
+    _needs_no_permission(patch, "groups")
+
+
+@mutant("any-uid-is-impersonated", rule="DRA-870")
+def _(patch: Patch) -> None:
+    """Permission for the user is enough for any uid."""
+    _needs_no_permission(patch, "uids")
+
+
+@mutant("any-extra-field-is-impersonated", rule="DRA-870")
+def _(patch: Patch) -> None:
+    """Permission for the user is enough for any extra field."""
+    _needs_no_permission(patch, "userextras")
+
+
+@mutant("first-extra-field-is-enough", rule="DRA-870")
+def _(patch: Patch) -> None:
+    """Permission for the first of several extra fields is enough."""
+
+    def make(original: _Function) -> _Function:
+        return lambda name, *, extra, **options: original(name, extra=dict(list(extra.items())[:1]), **options)
+
+    patch.wrap(f"{_BASE}.auth:_impersonations", make)
+
+
+@mutant("evictions-leave-the-budget", rule="DRA-871")
+def _(patch: Patch) -> None:
+    """An eviction is compared with its budget and does not change it."""
+
+    def make(original: _Function) -> _Function:
+        return lambda self, pod, info, *, dry_run: original(self, pod, info, dry_run=True)
+
+    patch.wrap(f"{_BASE}.pods.subresources:PodSubresources._use_budget", make)
+
+
+@mutant("dry-runs-use-the-budget", rule="DRA-871")
+def _(patch: Patch) -> None:
+    """A dry run of an eviction lowers the disruptions that the budget allows."""
+
+    def make(original: _Function) -> _Function:
+        return lambda self, pod, info, *, dry_run: original(self, pod, info, dry_run=False)
+
+    patch.wrap(f"{_BASE}.pods.subresources:PodSubresources._use_budget", make)
+
+
+@mutant("runtime-classes-set-nothing", rule="DRA-872")
+def _(patch: Patch) -> None:
+    """A pod gets nothing of its RuntimeClass."""
+    patch.replace(f"{_BASE}.pods.admission:_runtime_class", lambda pod, ctx: None)
+
+
+@mutant("any-overhead-is-accepted", rule="DRA-872")
+def _(patch: Patch) -> None:
+    """A pod may bring an overhead of its own."""
+
+    def make(original: _Function) -> _Function:
+        def set_class(pod: Any, ctx: Any) -> None:
+            own = pod["spec"].pop("overhead", None)
+            original(pod, ctx)
+            if own:
+                pod["spec"]["overhead"] = own
+
+        return set_class
+
+    patch.wrap(f"{_BASE}.pods.admission:_runtime_class", make)
+
+
+@mutant("last-webhook-warns", rule="DRA-873")
+def _(patch: Patch) -> None:
+    """The warnings of the last webhook replace those of the others."""
+
+    def make(original: _Function) -> _Function:
+        def warn(self: Any, text: str) -> None:
+            self.warnings.clear()
+            original(self, text)
+
+        return warn
+
+    patch.wrap(f"{_BASE}.strategy:RequestContext.warn", make)
+
+
+@mutant("refusals-have-no-warnings", rule="DRA-873")
+def _(patch: Patch) -> None:
+    """The response to a refused request has no warnings."""
+
+    def make(original: _Function) -> _Function:
+        def review(self: Any, resource: Any, operation: Any, info: Any, ctx: Any, *args: Any) -> None:
+            try:
+                original(self, resource, operation, info, ctx, *args)
+            except StatusError:
+                ctx.warnings.clear()
+                raise
+
+        return review
+
+    patch.wrap(f"{_BASE}.webhooks:ValidatingWebhooks.review", make)
+
+
+@mutant("collections-end-at-a-missing-object", rule="DRA-874")
+def _(patch: Patch) -> None:
+    """The deletion of a collection ends with 404 at an object that is gone."""
+
+    def make(original: _Function) -> _Function:
+        def delete(*args: Any, **options: Any) -> Any:
+            try:
+                return original(*args, **options)
+            except StatusError as error:
+                error.reason = "Gone" if error.reason == "NotFound" else error.reason
+                raise
+
+        return delete
+
+    patch.wrap(f"{_BASE}.handlers.write:delete_object", make)

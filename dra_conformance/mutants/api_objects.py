@@ -525,7 +525,7 @@ def _(patch: Patch) -> None:
 @mutant("evictions-ignore-budgets", rule="DRA-686")
 def _(patch: Patch) -> None:
     """A PodDisruptionBudget does not count."""
-    patch.replace(f"{_PODS}.subresources:PodSubresources._check_budgets", lambda self, pod, info: None)
+    patch.replace(f"{_PODS}.subresources:PodSubresources._use_budget", lambda self, pod, info, **options: None)
 
 
 @mutant("budgets-count-pending-pods", rule="DRA-686")

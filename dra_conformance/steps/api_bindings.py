@@ -5,17 +5,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from http import HTTPStatus
 
 import orjson
 
+from dra_api.client import ApiError
 from dra_api.objects import PODS, SERVICE_ACCOUNTS, Obj, Resource, name_of
-from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import World
 from dra_conformance.steps.api_machinery import object_called
 from dra_conformance.steps.objects import attempt, draft, mapping_of
 
 _TOKEN_REVIEWS = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)
+
+
+@dataclass
+class Evictions:
+    """The statuses of the evictions that were sent at the same time."""
+
+    statuses: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -75,6 +87,69 @@ def _(world: World, field: str, which: str) -> None:
     metadata = {"name": name_of(draft(world)), "namespace": world.namespace}
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
     _post(world, "eviction", {**eviction, "deleteOptions": {"preconditions": preconditions}})
+
+
+@given('ready pods "{pods}" and a PodDisruptionBudget "{budget}" that allows {count:d} disruptions')
+def _(world: World, pods: str, budget: str, count: int) -> None:
+    """Create pods that run and are ready, and a budget for them; wait until its status allows the disruptions."""
+    names = words(pods)
+    for name in names:
+        pod = world.manifest("claims/plain-pod")
+        pod["metadata"] |= {"name": name, "labels": {"guarded-by": budget}}
+        pod["spec"]["nodeName"] = world.name("without-kubelet")
+        world.create(pod)
+        status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        world.client.patch(PODS, name, {"status": status}, world.namespace, subresource="status")
+    path = f"/apis/policy/v1/namespaces/{world.namespace}/poddisruptionbudgets"
+    healthy = len(names) - count
+    spec = {"minAvailable": healthy, "selector": {"matchLabels": {"guarded-by": budget}}}
+    world.client.raw("POST", path, body=orjson.dumps({"metadata": {"name": budget}, "spec": spec}))
+    if not world.run.has_controllers:
+        status = {
+            "observedGeneration": 1,
+            "disruptionsAllowed": count,
+            "currentHealthy": len(names),
+            "desiredHealthy": healthy,
+            "expectedPods": len(names),
+        }
+        kind = "application/merge-patch+json"
+        body = orjson.dumps({"status": status})
+        world.client.raw("PATCH", f"{path}/{budget}/status", body=body, content_type=kind)
+    # Polled: the suite watches no budgets.
+    if not world.poll(lambda: _allowed_disruptions(world, f"{path}/{budget}") == count):
+        raise Untestable(f"the status of the budget does not allow {count} disruptions")
+
+
+def _allowed_disruptions(world: World, path: str) -> int:
+    return int((world.client.raw("GET", path).get("status") or {}).get("disruptionsAllowed", 0))
+
+
+@when('the pods "{pods}" are evicted at the same time')
+def _(world: World, pods: str) -> None:
+    """Create an Eviction of each pod, all at the same time, and count those that are accepted."""
+    names = words(pods)
+    barrier = threading.Barrier(len(names))
+
+    def evict(name: str) -> int:
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": world.namespace}}
+        # The pool starts its threads one by one; the requests begin together.
+        barrier.wait()
+        try:
+            world.client.raw("POST", PODS.path(world.namespace, name, "eviction"), body=orjson.dumps(body))
+        except ApiError as error:
+            return error.status
+        return HTTPStatus.CREATED
+
+    with ThreadPoolExecutor(max_workers=len(names), thread_name_prefix="concurrent-eviction") as pool:
+        world.state(Evictions).statuses = list(pool.map(evict, names))
+
+
+@then("{count:d} of the evictions are accepted, and the others are refused with {code:d}")
+def _(world: World, count: int, code: int) -> None:
+    """As many of the evictions that were sent at the same time are accepted."""
+    seen = sorted(world.state(Evictions).statuses)
+    expected = sorted([int(HTTPStatus.CREATED)] * count + [code] * (len(seen) - count))
+    world.check(seen == expected, "evictions at the same time", expected=expected, observed=seen)
 
 
 # -- tokens ------------------------------------------------------------------------------------------------------------

@@ -5,8 +5,12 @@ Their roles are deleted when the scenario ends.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
 
 from dra_api.client import KubeClient
 from dra_api.objects import (
@@ -14,12 +18,14 @@ from dra_api.objects import (
     CLUSTER_ROLES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
+    SERVICE_ACCOUNTS,
     Obj,
     Resource,
     name_of,
     namespace_of,
 )
-from dra_api.transport import Transport, WithHeaders
+from dra_api.transport import HttpTransport, Transport, WithHeaders
+from dra_conformance.control_plane import service_account
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
@@ -27,6 +33,7 @@ from dra_conformance.engine.world import World
 from dra_conformance.steps.objects import attempt, draft, mapping_of, value_of, with_field
 
 REVIEWS = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False)
+_IMPERSONATES = "{verb: impersonate, resource: users, name: guest}"
 NODE_NAME = "authentication.kubernetes.io/node-name"
 
 
@@ -37,6 +44,8 @@ class User:
     name: str
     group: str = ""
     node: str = ""
+    connection: Transport | None = None
+    """The connection of a user that authenticates itself; None: the harness impersonates it."""
 
 
 @dataclass
@@ -65,6 +74,8 @@ def user_called(world: World, user: str) -> User:
 def client_of(world: World, user: str) -> KubeClient:
     """Return a client that impersonates a user of the scenario."""
     who = user_called(world, user)
+    if who.connection is not None:
+        return KubeClient(who.connection, user_agent="dra-conformance-user")
     headers = {"Impersonate-User": who.name}
     # Header names cannot have a slash: Kubernetes decodes %2f in the names of extra fields.
     if who.node:
@@ -85,6 +96,47 @@ def _(world: World, user: str, node: str) -> None:
 def _(world: World, user: str, node: str) -> None:
     """Let a user be the identity of a node's kubelet."""
     world.state(Users).known[user] = User(f"system:node:{world.name(node)}", group="system:nodes")
+
+
+@given('user "{user}" authenticates itself, and has the rules of the manifest "{manifest}"')
+def _(world: World, user: str, manifest: str) -> None:
+    """Let a user be a service account with a token; the manifest has a ClusterRole, whose binding is created here."""
+    account = world.name(user)
+    role = world.create(world.manifest(manifest))
+    world.create(
+        {
+            "apiVersion": CLUSTER_ROLE_BINDINGS.api_version,
+            "kind": CLUSTER_ROLE_BINDINGS.kind,
+            "metadata": {"name": account},
+            "roleRef": {"apiGroup": CLUSTER_ROLES.group, "kind": CLUSTER_ROLES.kind, "name": name_of(role)},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": service_account.NAMESPACE}],
+        }
+    )
+    world.track(SERVICE_ACCOUNTS, account, service_account.NAMESPACE)
+    folder = Path(world.cleanup.enter_context(tempfile.TemporaryDirectory(prefix="dra-user-")))
+    path = folder / "kubeconfig"
+    service_account.write_kubeconfig(world.client, world.run.kubeconfig, path, name=account)
+    connection = HttpTransport.from_kubeconfig(path)
+    world.cleanup.callback(connection.close)
+    world.state(Users).known[user] = User(service_account.user_of(account), connection=connection)
+    review = {"user": service_account.user_of(account), "resourceAttributes": mapping_of(world, _IMPERSONATES)}
+    if not comes_to_be_allowed(world, {"apiVersion": REVIEWS.api_version, "kind": REVIEWS.kind, "spec": review}):
+        raise Untestable(f"the API server does not allow {user} to impersonate users, although a role grants it")
+
+
+@when('user "{user}" impersonates {who} and requests who it is')
+def _(world: World, user: str, who: str) -> None:
+    """Create a SelfSubjectReview with Impersonate-* headers: `user`, `uid`, `group` and values of `extra` by key."""
+    fields = mapping_of(world, who)
+    headers = {f"Impersonate-{key.title()}": str(value) for key, value in fields.items() if key != "extra"}
+    headers |= {f"Impersonate-Extra-{key}": str(value) for key, value in (fields.get("extra") or {}).items()}
+    connection = user_called(world, user).connection
+    if connection is None:
+        raise SpecificationError(f"{world.scenario.where}: {user} does not authenticate itself")
+    client = KubeClient(Impersonating(connection, headers), user_agent="dra-conformance-user")
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    attempt(world, lambda: client.raw("POST", path, body=orjson.dumps(review)))
 
 
 @given('user "{user}" may "{verbs}" {resource:word}')

@@ -28,6 +28,16 @@ Feature: Deletion of collections
     When its "metadata.finalizers" is updated to []
     Then it is not stored
 
+  @DRA-874
+  Scenario: The deletion of a collection continues after an object that another client deletes meanwhile
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a, create b, create c"
+    And a webhook that deletes the ResourceClaim "b" when the deletion of "a" is reviewed
+    When the ResourceClaims with labels "" and fields "" are deleted
+    Then the API server accepts it
+    When the ResourceClaims with labels "" are listed
+    Then the list has the ResourceClaims ""
+
   Scenario Outline: The deletion of the slices of <what> deletes no others
     Given the objects of the manifest "claims/slices-of-pools"
     When the ResourceSlices with labels "" and fields "<selector>" are deleted

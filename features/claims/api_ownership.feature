@@ -155,6 +155,35 @@ Feature: Who owns a field, who may evict, and who asks
       | a pod that is missing    | missing | {apiVersion: policy/v1, kind: Eviction, metadata: {name: missing}} | 404 NotFound |
       | a pod of another name    | subject | {apiVersion: policy/v1, kind: Eviction, metadata: {name: other}} | 400 BadRequest |
 
+  @DRA-871
+  Scenario: An eviction lowers the disruptions that its budget allows
+    Given ready pods "one, two, three" and a PodDisruptionBudget "guard" that allows 2 disruptions
+    When a POST request is sent to "/api/v1/namespaces/$(namespace)/pods/one/eviction" with the body {apiVersion: policy/v1, kind: Eviction, metadata: {name: one}}
+    Then the API server accepts it
+    When a GET request is sent to "/apis/policy/v1/namespaces/$(namespace)/poddisruptionbudgets/guard" with the body null
+    Then the response is a PodDisruptionBudget with "status.disruptionsAllowed" 1
+
+  @DRA-871
+  Scenario Outline: Of two pods that are evicted at the same time, as many go as their budget allows: <allowed>
+    Given ready pods "one, two, three" and a PodDisruptionBudget "guard" that allows <allowed> disruptions
+    When the pods "one, two" are evicted at the same time
+    Then <allowed> of the evictions are accepted, and the others are refused with 429
+    When a GET request is sent to "/apis/policy/v1/namespaces/$(namespace)/poddisruptionbudgets/guard" with the body null
+    Then the response is a PodDisruptionBudget with "status.disruptionsAllowed" 0
+
+    Examples:
+      | allowed |
+      | 1       |
+      | 2       |
+
+  @DRA-871
+  Scenario: A dry run of an eviction leaves the budget unchanged
+    Given ready pods "one, two, three" and a PodDisruptionBudget "guard" that allows 1 disruptions
+    When a POST request is sent to "/api/v1/namespaces/$(namespace)/pods/one/eviction?dryRun=All" with the body {apiVersion: policy/v1, kind: Eviction, metadata: {name: one}}
+    Then the API server accepts it
+    When a GET request is sent to "/apis/policy/v1/namespaces/$(namespace)/poddisruptionbudgets/guard" with the body null
+    Then the response is a PodDisruptionBudget with "status.disruptionsAllowed" 1
+
   @DRA-666
   Scenario Outline: A Binding <what> is refused
     Given the manifest "claims/plain-pod"
@@ -187,6 +216,31 @@ Feature: Who owns a field, who may evict, and who asks
     Then the response is a SelfSubjectReview with "status.userInfo.username" system:serviceaccount:$(namespace):driver
     And the response is a SelfSubjectReview with "status.userInfo.groups" in any order [system:serviceaccounts, "system:serviceaccounts:$(namespace)", system:authenticated]
     And the response is a SelfSubjectReview with "status.userInfo.extra" {authentication.kubernetes.io/node-name: [$(node:n1)]}
+
+  @DRA-870
+  Scenario Outline: A user impersonates <what>: <answer>
+    Given user "helper" authenticates itself, and has the rules of the manifest "claims/impersonation"
+    When user "helper" impersonates <who> and requests who it is
+    Then the API server <then>
+
+    Examples: everything that the request names needs a permission
+      | what                        | answer  | who                                                                | then                          |
+      | another user                | refused | {user: other}                                                      | refuses it with 403 Forbidden |
+      | another group               | refused | {user: guest, group: other}                                        | refuses it with 403 Forbidden |
+      | a group of administrators   | refused | {user: guest, group: "system:masters"}                             | refuses it with 403 Forbidden |
+      | another uid                 | refused | {user: guest, uid: other}                                          | refuses it with 403 Forbidden |
+      | another value               | refused | {user: guest, extra: {example.com%2fnode: other}}                  | refuses it with 403 Forbidden |
+      | another field               | refused | {user: guest, extra: {other: one}}                                 | refuses it with 403 Forbidden |
+      | a second field              | refused | {user: guest, extra: {example.com%2fnode: one, other: one}}        | refuses it with 403 Forbidden |
+      | a service account           | refused | {user: "system:serviceaccount:default:default"}                    | refuses it with 403 Forbidden |
+
+    Examples: a permission for each is enough
+      | what                        | answer  | who                                                                | then                          |
+      | a user                      | allowed | {user: guest}                                                      | accepts it                    |
+      | a user of a group           | allowed | {user: guest, group: visitors}                                     | accepts it                    |
+      | a user with a uid           | allowed | {user: guest, uid: one}                                            | accepts it                    |
+      | a user with an extra field  | allowed | {user: guest, extra: {example.com%2fnode: one}}                    | accepts it                    |
+      | a service account by name   | allowed | {user: "system:serviceaccount:$(namespace):worker"}                | accepts it                    |
 
   @DRA-687 @needs:served-version
   Scenario: A user without permission may not read claims

@@ -82,6 +82,64 @@ Feature: Pods as the API server completes and validates them
     And its "spec.priority" reads 1000
     And its "spec.preemptionPolicy" reads Never
 
+  @DRA-872
+  Scenario: A pod gets overhead, node selector and tolerations of its RuntimeClass
+    Given the manifest "claims/runtime-class"
+    And it is created
+    And the manifest "claims/plain-pod"
+    And "spec.runtimeClassName" is subject-$(suffix)
+    And "spec.nodeSelector" is {mine: kept}
+    When it is created
+    Then the API server accepts it
+    And its "spec.overhead" reads {cpu: 250m, memory: 120Mi}
+    And its "spec.nodeSelector" reads {mine: kept, example.com/runtime: subject}
+    And its "spec.tolerations[key=example.com/runtime][*].operator" reads [Exists]
+
+  @DRA-872
+  Scenario Outline: A pod with the RuntimeClass <class> and <what> is refused
+    Given the manifest "claims/runtime-class"
+    And it is created
+    And the manifest "claims/runtime-class"
+    And "metadata.name" is light-$(suffix)
+    And "overhead" is null
+    And it is created
+    And the manifest "claims/plain-pod"
+    And "spec.runtimeClassName" is <class>
+    And "<field>" is <value>
+    When it is created
+    Then the API server refuses it with 403 Forbidden
+    And it is not stored
+
+    Examples:
+      | class             | what                        | field             | value                          |
+      | subject-$(suffix) | another overhead            | spec.overhead     | {cpu: 100m, memory: 120Mi}     |
+      | subject-$(suffix) | a part of the overhead      | spec.overhead     | {cpu: 250m}                    |
+      | light-$(suffix)   | an overhead of its own      | spec.overhead     | {cpu: 250m, memory: 120Mi}     |
+      | null              | an overhead of its own      | spec.overhead     | {cpu: 250m, memory: 120Mi}     |
+      | subject-$(suffix) | another node selector       | spec.nodeSelector | {example.com/runtime: another} |
+      | missing           | no overhead                 | spec.overhead     | null                           |
+
+  @DRA-872
+  Scenario Outline: A pod with <what> has the overhead <overhead>
+    Given the manifest "claims/runtime-class"
+    And it is created
+    And the manifest "claims/runtime-class"
+    And "metadata.name" is light-$(suffix)
+    And "overhead" is null
+    And it is created
+    And the manifest "claims/plain-pod"
+    And "spec.runtimeClassName" is <class>
+    And "spec.overhead" is <given>
+    When it is created
+    Then the API server accepts it
+    And its "spec.overhead" reads <overhead>
+
+    Examples:
+      | what                        | class             | given                      | overhead                   |
+      | the overhead of its class   | subject-$(suffix) | {cpu: "0.25", memory: 120Mi} | {cpu: 250m, memory: 120Mi} |
+      | a class without overhead    | light-$(suffix)   | null                       | null                       |
+      | no class                    | null              | null                       | null                       |
+
   @DRA-678
   Scenario Outline: A pod with <what> is refused
     Given the manifest "claims/plain-pod"

@@ -131,3 +131,35 @@ Feature: Calls of validating admission webhooks
     When its status "status.allocation" is updated to {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
     Then the API server refuses it with 500 InternalError
     And its stored "status.allocation" reads null
+
+  @DRA-873
+  Scenario: The warnings of two webhooks reach the client
+    Given the manifest "claims/claim"
+    And a webhook for each response to creations:
+      """
+      one: {allowed: true, warnings: [the first one warns]}
+      two: {allowed: true, warnings: [the second one warns, twice]}
+      """
+    When it is created with no other field and fieldValidation Ignore
+    Then the API server accepts it
+    And the response warns about "the first one warns"
+    And the response warns about "the second one warns"
+    And the response warns about "twice"
+
+  @DRA-873
+  Scenario Outline: The warnings of two webhooks reach the client if <one> refuses
+    Given the manifest "claims/claim"
+    And a webhook for each response to creations:
+      """
+      one: {allowed: <first>, warnings: [the first one warns], status: {code: 403, reason: Forbidden, message: refused}}
+      two: {allowed: <second>, warnings: [the second one warns], status: {code: 403, reason: Forbidden, message: refused}}
+      """
+    When it is created with no other field and fieldValidation Ignore
+    Then the API server refuses it with 403 Forbidden
+    And the response warns about "the first one warns"
+    And the response warns about "the second one warns"
+
+    Examples:
+      | one        | first | second |
+      | the first  | false | true   |
+      | the second | true  | false  |
