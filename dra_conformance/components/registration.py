@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from dra_api.client import ApiError, Forbidden, KubeClient
@@ -110,9 +110,11 @@ def register_unreachable(world: ScenarioContext, *, fields: Obj, rule: Obj, name
     )
 
 
-def register_answering(world: ScenarioContext, urls: Sequence[str], *, authority: Path, rule: Obj) -> None:
-    """Register a webhook for each URL, in one configuration, like `register_unreachable`."""
-    bundle = base64.b64encode(authority.read_bytes()).decode()
+def register_answering(world: ScenarioContext, addresses: Mapping[str, Path], *, rule: Obj) -> None:
+    """Register a webhook for each URL, in one configuration, like `register_unreachable`.
+
+    `addresses` has the authority of the certificate for each URL.
+    """
     common: Obj = {
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
@@ -125,10 +127,10 @@ def register_answering(world: ScenarioContext, urls: Sequence[str], *, authority
             **common,
             "name": f"subject-{at}.dra-conformance.test",
             "rules": [{**RULE, **rule}],
-            "clientConfig": {"url": url, "caBundle": bundle},
+            "clientConfig": {"url": url, "caBundle": base64.b64encode(authority.read_bytes()).decode()},
             "objectSelector": unlabelled,
         }
-        for at, url in enumerate(urls)
+        for at, (url, authority) in enumerate(addresses.items())
     ]
     probe = {
         **common,

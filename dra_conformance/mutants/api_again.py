@@ -441,3 +441,117 @@ def _(patch: Patch) -> None:
         return delete
 
     patch.wrap(f"{_BASE}.handlers.write:delete_object", make)
+
+
+@mutant("updates-leave-what-their-manager-applied", rule="DRA-685")
+def _(patch: Patch) -> None:
+    """A field that an update changes stays in the entry of an apply by the same manager."""
+
+    def make(original: _Function) -> _Function:
+        def release(managers: Any, who: Any, changes: Any) -> None:
+            own = {other: managers.pop(other) for other in list(managers) if other != who and other.name == who.name}
+            original(managers, who, changes)
+            managers.update(own)
+
+        return release
+
+    patch.wrap(f"{_BASE}.managed_fields:release_from_others", make)
+
+
+@mutant("orphan-finalizer-stays", rule="DRA-388b")
+def _(patch: Patch) -> None:
+    """A deletion with another policy leaves the finalizer of orphan deletion."""
+
+    def make(original: _Function) -> _Function:
+        def finalizers(held: Any, options: Any) -> Any:
+            found = original(held, options)
+            return [*found, "orphan"] if "orphan" in held and "orphan" not in found else found
+
+        return finalizers
+
+    patch.wrap(f"{_BASE}.registry.delete:_policy_finalizers", make)
+
+
+@mutant("definitions-leave-an-object", rule="DRA-875")
+def _(patch: Patch) -> None:
+    """A definition is gone although an object of it has a finalizer."""
+
+    def make(original: _Function) -> _Function:
+        def empty(self: Any, key: Any) -> None:
+            original(self, key)
+            self._writes.remove_finalizer(
+                ("apiextensions.k8s.io", "customresourcedefinitions"), key, "customresourcecleanup.apiextensions.k8s.io"
+            )
+
+        return empty
+
+    patch.wrap(f"{_BASE}.controllers.namespaces:DefinitionController.empty", make)
+
+
+@mutant("generated-names-of-any-length", rule="DRA-876")
+def _(patch: Patch) -> None:
+    """The suffix of a generated name is longer than the room that is left for it."""
+    patch.wrap(f"{_BASE}.core:Core.name_suffix", lambda original: lambda self: original(self) + original(self))
+
+
+@mutant("consumers-change-without-permission", rule="DRA-096")
+def _(patch: Patch) -> None:
+    """The consumers of an allocated claim can be changed without permission for resourceclaims/binding."""
+
+    def make(original: _Function) -> _Function:
+        return lambda new, old, ctx: original({**new, "reservedFor": old.get("reservedFor")}, old, ctx)
+
+    patch.wrap(f"{_BASE}.dra.resource_claim:authorized_for_binding", make)
+
+
+@mutant("one-authority-for-all-webhooks", rule="DRA-873")
+def _(patch: Patch) -> None:
+    """The certificates of all webhooks are checked against the authority of the first one."""
+
+    def make(original: _Function) -> _Function:
+        first: list[Any] = []
+
+        def pool(self: Any, client: Any) -> Any:
+            first.append(client)
+            return original(self, {**client, "caBundle": first[0].get("caBundle")})
+
+        return pool
+
+    patch.wrap(f"{_WEBHOOKS}:ValidatingWebhooks._pool", make)
+
+
+@mutant("first-media-type-decides", rule="DRA-877")
+def _(patch: Patch) -> None:
+    """Only the first media type that a request accepts counts."""
+    patch.wrap(f"{_BASE}.handlers.read:negotiate", lambda original: lambda accept: original(accept.partition(",")[0]))
+
+
+@mutant("sources-of-events-change", rule="DRA-683")
+def _(patch: Patch) -> None:
+    """The source and the count of an event can be changed."""
+
+    def make(original: _Function) -> _Function:
+        def errors(self: Any, new: Any, old: Any, ctx: Any) -> Any:
+            kept = {name: old[name] for name in ("source", "count") if name in old}
+            left = {name: value for name, value in new.items() if name not in ("source", "count")}
+            return original(self, {**left, **kept}, old, ctx)
+
+        return errors
+
+    patch.wrap(f"{_BASE}.builtin.events:NewEventStrategy.validate_update", make)
+
+
+@mutant("changed-value-keeps-time-added", rule="DRA-227", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """An update that changes effect and value of a DeviceTaintRule keeps timeAdded."""
+
+    def make(original: _Function) -> _Function:
+        def prepare(self: Any, new: Any, old: Any, ctx: Any) -> None:
+            sent = new["spec"]["taint"].get("timeAdded")
+            original(self, new, old, ctx)
+            if sent and new["spec"]["taint"].get("value") != old["spec"]["taint"].get("value"):
+                new["spec"]["taint"]["timeAdded"] = sent
+
+        return prepare
+
+    patch.wrap(f"{_BASE}.dra.device_taint_rule:DeviceTaintRuleStrategy.prepare_update", make)

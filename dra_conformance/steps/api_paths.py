@@ -10,10 +10,10 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from dra_api.client import KubeClient, error_from
+from dra_api.client import KubeClient, NotFound, error_from
 from dra_api.objects import Obj, name_of
 from dra_conformance.core import manifests
-from dra_conformance.engine.vocabulary import when
+from dra_conformance.engine.vocabulary import then, when
 from dra_conformance.engine.world import World
 from dra_conformance.steps.objects import attempt, draft, value_of
 from dra_conformance.steps.users import client_of
@@ -72,6 +72,41 @@ def _(world: World, method: str, accept: str, path: str) -> None:
 def _(world: World, user: str, method: str, path: str, body: str) -> None:
     """Send a request as another user, with a body in JSON, here YAML, or none (`null`); a PATCH is a merge patch."""
     _send(world, client_of(world, user), method, path, body=_json(world, body))
+
+
+@then('the object at "{path}" comes to be marked for deletion')
+def _(world: World, path: str) -> None:
+    """A GET of this path comes to return an object with a deletionTimestamp, which is there until then."""
+    seen = "not marked"
+
+    def marked() -> bool:
+        nonlocal seen
+        try:
+            found = world.client.raw("GET", world.text(path))
+        except NotFound:
+            seen = "missing"
+            return True
+        seen = "marked" if found["metadata"].get("deletionTimestamp") else "not marked"
+        return seen == "marked"
+
+    # Polled: the suite watches no objects of the scenario's own definitions.
+    world.poll(marked)
+    world.check(seen == "marked", "the object is marked for deletion", expected="marked", observed=seen)
+
+
+@then('the object at "{path}" comes to be missing')
+def _(world: World, path: str) -> None:
+    """A GET of this path comes to return 404."""
+
+    def missing() -> bool:
+        try:
+            world.client.raw("GET", world.text(path))
+        except NotFound:
+            return True
+        return False
+
+    gone = world.poll(missing)
+    world.check(gone, "the object is gone", expected="missing", observed="missing" if gone else "still there")
 
 
 @when("it is read and written back in protobuf")

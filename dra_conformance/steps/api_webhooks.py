@@ -36,11 +36,14 @@ def _started(world: World, answers: Answers) -> AnsweringWebhook:
 
 @given("a webhook for each response to creations:")
 def _(world: World, docstring: str) -> None:
-    """Register validating webhooks for claims; each has a name, and the response to every review of a creation."""
+    """Register validating webhooks for claims; each has a name, and the response to every review of a creation.
+
+    Each has a certificate of its own authority.
+    """
     responses = mapping_of(world, docstring)
-    webhook = _started(world, lambda name, _: responses[name])
-    urls = [webhook.url(name) for name in responses]
-    register_answering(world, urls, authority=webhook.authority, rule={"operations": ["CREATE"]})
+    webhooks = [_started(world, lambda name, _: responses[name]) for _ in responses]
+    addresses = {webhook.url(name): webhook.authority for name, webhook in zip(responses, webhooks, strict=True)}
+    register_answering(world, addresses, rule={"operations": ["CREATE"]})
 
 
 @given('a webhook that deletes the ResourceClaim "{other}" when the deletion of "{claim}" is reviewed')
@@ -54,4 +57,4 @@ def _(world: World, other: str, claim: str) -> None:
         return {"allowed": True}
 
     webhook = _started(world, answers)
-    register_answering(world, [webhook.url("delete")], authority=webhook.authority, rule={"operations": ["DELETE"]})
+    register_answering(world, {webhook.url("delete"): webhook.authority}, rule={"operations": ["DELETE"]})

@@ -463,6 +463,25 @@ Feature: What controllers rely on in the API server
     Then the ResourceClaim "four" is gone
 
   @DRA-388b
+  Scenario Outline: The policy <policy> of a deletion replaces the finalizer of orphan deletion
+    Given the manifest "claims/claim"
+    And "metadata.finalizers" is [orphan]
+    And it is created
+    And ResourceClaims with owners:
+      | name | owners  | blocks | finalizer |
+      | one  | subject | yes    |           |
+      | two  | subject | no     |           |
+    When the ResourceClaim "subject" is deleted with the propagation policy <policy>
+    Then the ResourceClaim "subject" is gone
+    And the ResourceClaim "one" is gone
+    And the ResourceClaim "two" is gone
+
+    Examples:
+      | policy     |
+      | Foreground |
+      | Background |
+
+  @DRA-388b
   Scenario: Orphan deletion keeps all dependents without the reference
     Given the manifest "claims/claim"
     And the ResourceClaims "create a, create b"

@@ -195,6 +195,21 @@ Feature: Objects of other kinds that the components of DRA use
       | The group           | spec.group         | other.dra.test                                                                              |
       | The stored version  | spec.versions      | [{name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]        |
 
+  @DRA-875
+  Scenario: A deleted definition stays until its objects are gone
+    Given the manifest "claims/definition"
+    And it is created
+    And it comes to have the condition "Established"
+    When a POST request is sent to "/apis/$(suffix).dra.test/v1/namespaces/$(namespace)/gadgets" with the body {apiVersion: $(suffix).dra.test/v1, kind: Gadget, metadata: {name: one}}
+    And a POST request is sent to "/apis/$(suffix).dra.test/v1/namespaces/$(namespace)/gadgets" with the body {apiVersion: $(suffix).dra.test/v1, kind: Gadget, metadata: {name: two, finalizers: [example.com/a]}}
+    Then the API server accepts it
+    When it is deleted
+    Then the object at "/apis/$(suffix).dra.test/v1/namespaces/$(namespace)/gadgets/two" comes to be marked for deletion
+    And its stored "metadata.deletionTimestamp" reads the present time
+    When a PATCH request is sent to "/apis/$(suffix).dra.test/v1/namespaces/$(namespace)/gadgets/two" with the body {metadata: {finalizers: null}}
+    Then the API server accepts it
+    And the object at "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.$(suffix).dra.test" comes to be missing
+
   @DRA-682b
   Scenario: The versions of a definition in which objects may be stored are recorded
     Given the manifest "claims/definition"
@@ -239,6 +254,23 @@ Feature: Objects of other kinds that the components of DRA use
     When a PATCH request is sent to "/apis/events.k8s.io/v1/namespaces/$(namespace)/events/subject" with the body {note: other}
     Then the API server refuses it with 422 Invalid
     And its stored "message" reads some text
+
+  @DRA-683
+  Scenario Outline: The <what> of an Event never changes
+    Given the manifest "claims/new-event"
+    And it is created
+    When a PATCH request is sent to "/apis/events.k8s.io/v1/namespaces/$(namespace)/events/subject" with the body <body>
+    Then the API server refuses it with 422 Invalid
+    And it is stored unchanged
+
+    Examples:
+      | what       | body                                     |
+      | reason     | {reason: Other}                          |
+      | action     | {action: Other}                          |
+      | type       | {type: Warning}                          |
+      | object     | {regarding: {name: other}}               |
+      | old source | {deprecatedSource: {component: other}}   |
+      | old count  | {deprecatedCount: 2}                     |
 
   @DRA-683
   Scenario Outline: A list of Events with <selector> has <what>

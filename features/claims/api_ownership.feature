@@ -51,6 +51,16 @@ Feature: Who owns a field, who may evict, and who asks
     And its "metadata.managedFields[manager=two][0].fieldsV1" reads {"f:metadata": {"f:labels": {"f:b": {}}}}
 
   @DRA-685
+  Scenario: An update takes a field from what the same manager has applied
+    Given the manifest "claims/claim"
+    And it is created
+    When manager "one" applies to it: {metadata: {labels: {a: first, b: first}}}
+    And a PATCH request is sent to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject?fieldManager=one" with the body {metadata: {labels: {a: second}}}
+    Then the API server accepts it
+    And its "metadata.managedFields[manager=one][*].operation" reads in any order [Apply, Update]
+    And its "metadata.managedFields[operation=Apply][0].fieldsV1" reads {"f:metadata": {"f:labels": {"f:b": {}}}}
+
+  @DRA-685
   Scenario Outline: A client can reset managedFields with <what>
     Given the manifest "claims/claim"
     And it is created

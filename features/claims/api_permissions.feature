@@ -19,6 +19,18 @@ Feature: Permissions for the status of ResourceClaims
       | a reservation   | {allocation: {devices: {}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: w, uid: w}]}                                               |
 
   @DRA-096
+  Scenario Outline: Without permission for resourceclaims/binding, the <what> of an allocated claim stays
+    Given its status "status" is {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: w, uid: w}]}
+    When user "writer" updates its status "<field>" to <value>
+    Then the API server refuses it: Forbidden at "status.allocation"
+
+    Examples:
+      | what                | field              | value                                                         |
+      | consumer            | status.reservedFor | []                                                            |
+      | name of a consumer  | status.reservedFor | [{apiGroup: dra.test, resource: widgets, name: v, uid: w}]    |
+      | number of consumers | status.reservedFor | [{apiGroup: dra.test, resource: widgets, name: w, uid: w}, {apiGroup: dra.test, resource: widgets, name: v, uid: v}] |
+
+  @DRA-096
   Scenario: With permission for resourceclaims/binding, an allocation is accepted
     Given user "writer" may "update" resourceclaims/binding
     When user "writer" updates its status "status.allocation" to {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}

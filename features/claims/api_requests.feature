@@ -428,3 +428,19 @@ Feature: Selectors, patches and applies
     When 5 objects of it are created
     Then the API server accepts it
     And the list has 5 ResourceClaims with names like "some-[a-z0-9]{5}"
+
+  @DRA-876
+  Scenario Outline: A generated name with a prefix of <length> characters has <all>
+    Given the manifest "claims/claim"
+    And "metadata.name" is null
+    And "metadata.generateName" is the text "x" <length> times
+    When 2 objects of it are created
+    Then the API server accepts it
+    And the list has 2 ResourceClaims with names like "x{<kept>}[a-z0-9]{5}"
+
+    Examples:
+      | length | kept | all |
+      | 57     | 57   | 62  |
+      | 58     | 58   | 63  |
+      | 59     | 58   | 63  |
+      | 200    | 58   | 63  |

@@ -69,6 +69,19 @@ Feature: Requests that do not fit the API
       | application/apply-patch+yaml | PATCH | /apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject?fieldManager=one | {apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: other}} | 400 BadRequest |
       | application/apply-patch+yaml | PATCH | /apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject?fieldManager=one | {apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: subject}} | 400 BadRequest |
 
+  @DRA-877 @needs:served-version
+  Scenario Outline: A request that accepts <accept> gets JSON
+    Given the manifest "claims/claim"
+    And it is created
+    When a GET request that accepts "<accept>" is sent to "/apis/resource.k8s.io/v1/namespaces/$(namespace)/resourceclaims/subject"
+    Then the response is a ResourceClaim with "metadata.name" subject
+
+    Examples:
+      | accept                                                            |
+      | text/html, application/json                                       |
+      | text/html, image/png, */*                                         |
+      | application/json;as=Other;g=meta.k8s.io;v=v1, application/json    |
+
   @DRA-676 @needs:served-version
   Scenario Outline: A deletion that accepts only <accept> deletes nothing
     Given the manifest "claims/claim"

@@ -34,6 +34,20 @@ Feature: Updates of DeviceTaintRules
     When its "spec.taint.effect" is updated to NoSchedule
     Then its "spec.taint.timeAdded" reads the present time
 
+  @DRA-227
+  Scenario Outline: A change of the effect and the <field> sets timeAdded
+    Given the manifest "claims/taint-rule-v1"
+    And "apiVersion" is resource.k8s.io/v1
+    And "spec.taint" is {key: upkeep, value: soon, effect: NoSchedule, timeAdded: "2020-01-02T03:04:05Z"}
+    And it is created
+    When its "spec.taint" is updated to <taint>
+    Then its "spec.taint.timeAdded" reads the present time
+
+    Examples:
+      | field     | taint                                                                                  |
+      | value     | {key: upkeep, value: now, effect: NoExecute, timeAdded: "2020-01-02T03:04:05Z"}        |
+      | key       | {key: other, value: soon, effect: NoExecute, timeAdded: "2020-01-02T03:04:05Z"}        |
+
   @DRA-706
   Scenario: Spec and status of a DeviceTaintRule are written separately
     Given the manifest "claims/taint-rule-v1"
