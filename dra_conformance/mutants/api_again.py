@@ -555,3 +555,13 @@ def _(patch: Patch) -> None:
         return prepare
 
     patch.wrap(f"{_BASE}.dra.device_taint_rule:DeviceTaintRuleStrategy.prepare_update", make)
+
+
+@mutant("exact-lists-lack-the-last-change", rule="DRA-398b")
+def _(patch: Patch) -> None:
+    """A list of an exact version lacks the change of that version."""
+
+    def make(original: _Function) -> _Function:
+        return lambda self, found, namespace, at: original(self, found, namespace, max(at - 1, found.compacted))
+
+    patch.wrap(f"{_BASE}.store:Store._past", make)

@@ -517,8 +517,13 @@ def _(world: World, selector: str, match: str) -> None:
 
 @when("the ResourceClaims are listed with resourceVersionMatch {match:word} and {version}")
 def _(world: World, match: str, version: str) -> None:
-    """List the claims with `no resourceVersion` or with one, such as `resourceVersion 0`."""
-    _list_matching(world, match, "" if version == "no resourceVersion" else version.removeprefix("resourceVersion "))
+    """List the claims with `no resourceVersion`, with one, such as `resourceVersion 0`, or with that of a claim."""
+    of, wanted = "that of the ResourceClaim ", version.removeprefix("resourceVersion ")
+    if version == "no resourceVersion":
+        wanted = ""
+    elif version.startswith(of):
+        wanted = world.get(RESOURCE_CLAIMS, version.removeprefix(of))["metadata"]["resourceVersion"]
+    _list_matching(world, match, wanted)
 
 
 # -- owners ------------------------------------------------------------------------------------------------------------

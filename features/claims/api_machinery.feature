@@ -325,6 +325,16 @@ Feature: What controllers rely on in the API server
     Then the list has the ResourceClaims "b"
 
   @DRA-398b
+  Scenario: A list with resourceVersionMatch=Exact has the change that made its version
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a, create b, create c"
+    When the ResourceClaims are listed with resourceVersionMatch Exact and that of the ResourceClaim b
+    Then the list has the ResourceClaims "a, b"
+    When the ResourceClaims "label a x=1, create d, delete c"
+    And the ResourceClaims are listed with resourceVersionMatch Exact and that of the ResourceClaim a
+    Then the list has the ResourceClaims "a, b, c"
+
+  @DRA-398b
   Scenario Outline: A list with resourceVersionMatch <match> and <version> is refused
     Given the manifest "claims/claim"
     And the ResourceClaims "create a"
