@@ -105,7 +105,7 @@ def _(world: World, pods: str, budget: str, count: int) -> None:
     spec = {"minAvailable": healthy, "selector": {"matchLabels": {"guarded-by": budget}}}
     world.client.raw("POST", path, body=orjson.dumps({"metadata": {"name": budget}, "spec": spec}))
     if not world.run.has_controllers:
-        status = {
+        counted = {
             "observedGeneration": 1,
             "disruptionsAllowed": count,
             "currentHealthy": len(names),
@@ -113,7 +113,7 @@ def _(world: World, pods: str, budget: str, count: int) -> None:
             "expectedPods": len(names),
         }
         kind = "application/merge-patch+json"
-        body = orjson.dumps({"status": status})
+        body = orjson.dumps({"status": counted})
         world.client.raw("PATCH", f"{path}/{budget}/status", body=body, content_type=kind)
     # Polled: the suite watches no budgets.
     if not world.poll(lambda: _allowed_disruptions(world, f"{path}/{budget}") == count):
