@@ -10,6 +10,7 @@ import msgspec
 
 from dra_api.quantity import Quantity
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.scheduler import cycle
 from reference_impl.scheduler.allocator import counters
 from reference_impl.scheduler.allocator.model import AllocationError, amount
 from reference_impl.scheduler.pod_claims import NotReady
@@ -873,6 +874,85 @@ def _(patch: Patch) -> None:
         return insufficient
 
     patch.wrap(f"{_SCHEDULER}.pod_resources:insufficient", make)
+
+
+@mutant("one-of-two-claims-of-a-node-is-enough", rule="DRA-130")
+def _(patch: Patch) -> None:
+    """A node is fit for a pod if one of its allocated claims can be used there."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def attempt_on(self: Any, attempt: Any, state: Any) -> Any:
+            usable = {key: one for key, one in attempt.held.items() if cycle.usable_on(one, state)}
+            return original(self, dataclasses.replace(attempt, held=usable or attempt.held), state)
+
+        return attempt_on
+
+    patch.wrap(f"{_SCHEDULER}.cycle:Cycle._try", make)
+
+
+@mutant("requests-of-a-pod-computed-once", rule="DRA-860")
+def _(patch: Patch) -> None:
+    """The requests of a pod are those of its first version."""
+    known: dict[str, dict[str, int]] = {}
+
+    def make(original: Callable[..., dict[str, int]]) -> Callable[..., dict[str, int]]:
+        return lambda pod: known.setdefault(pod["metadata"]["uid"], original(pod))
+
+    patch.wrap(f"{_SCHEDULER}.pod_resources:pod_requests", make)
+
+
+@mutant("requests-after-a-resize-of-the-first-container-only", rule="DRA-860")
+def _(patch: Patch) -> None:
+    """Only the first container of a pod has other requests after a resize."""
+    first: dict[str, list[Obj]] = {}
+
+    def make(original: Callable[..., dict[str, int]]) -> Callable[..., dict[str, int]]:
+        def pod_requests(pod: Obj) -> dict[str, int]:
+            containers = pod["spec"]["containers"]
+            others = first.setdefault(pod["metadata"]["uid"], containers[1:])
+            return original({**pod, "spec": {**pod["spec"], "containers": [containers[0], *others]}})
+
+        return pod_requests
+
+    patch.wrap(f"{_SCHEDULER}.pod_resources:pod_requests", make)
+
+
+def _without_in_statuses(patch: Patch, field: str) -> None:
+    """The scheduler does not read a field of the status of containers."""
+
+    def make(original: Callable[..., dict[str, Obj]]) -> Callable[..., dict[str, Obj]]:
+        return lambda pod: {name: _without(one, field) for name, one in original(pod).items()}
+
+    patch.wrap(f"{_SCHEDULER}.pod_resources:_container_statuses", make)
+
+
+@mutant("resources-of-running-containers-not-counted", rule="DRA-861")
+def _(patch: Patch) -> None:
+    """What the containers still have does not count after the kubelet has admitted less."""
+    _without_in_statuses(patch, "resources")
+
+
+@mutant("admitted-resources-not-counted", rule="DRA-861")
+def _(patch: Patch) -> None:
+    """What the kubelet has admitted does not count when the spec requests less."""
+    _without_in_statuses(patch, "allocatedResources")
+
+
+@mutant("infeasible-resize-counts", rule="DRA-861")
+def _(patch: Patch) -> None:
+    """A resize that the kubelet has refused for good counts."""
+    patch.replace(f"{_SCHEDULER}.pod_resources:is_resize_infeasible", lambda pod: False)
+
+
+@mutant("every-pending-resize-is-infeasible", rule="DRA-861")
+def _(patch: Patch) -> None:
+    """A resize that is deferred does not count either."""
+
+    def pending(pod: Obj) -> bool:
+        conditions = (pod.get("status") or {}).get("conditions") or ()
+        return any(one["type"] == "PodResizePending" for one in conditions)
+
+    patch.replace(f"{_SCHEDULER}.pod_resources:is_resize_infeasible", pending)
 
 
 # -- deleted objects ---------------------------------------------------------------------------------------------------

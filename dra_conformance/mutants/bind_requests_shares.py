@@ -12,7 +12,7 @@ from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.binder.failure import BindFailure
 from reference_impl.binder.fractions import share_of
 from reference_impl.binder.reservations import reservation_pod
-from reference_impl.gpu_groups import groups_of
+from reference_impl.gpu_groups import GROUP_LABEL, groups_of
 
 _RESERVATIONS = "reference_impl.binder.reservations:Reservations"
 _SHARED = "reference_impl.binder.shared_gpus:SharedGpus"
@@ -195,6 +195,19 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The reservation pod goes with the first consumer."""
     patch.replace(f"{_RESERVATIONS}._has_consumer", lambda self, group: False)
+
+
+@mutant("binder-releases-groups-of-pods-with-several", rule="KAI-212")
+def _(patch: Patch) -> None:
+    """A pod with several GPU groups is a consumer of none of them."""
+
+    def wrapped(original: Any) -> Any:
+        def consumers(self: Any, group: str) -> Any:
+            return [pod for pod in original(self, group) if GROUP_LABEL in pod["metadata"]["labels"]]
+
+        return consumers
+
+    patch.wrap(f"{_RESERVATIONS}._consumers", wrapped)
 
 
 @mutant("binder-keeps-unused-reservations", rule="KAI-212")

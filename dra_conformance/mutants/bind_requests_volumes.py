@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dra_api.objects import key_of, meta, name_of
+from dra_api.objects import controller_of, key_of, meta, name_of
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.binder.failure import BindFailure
 
@@ -286,6 +286,38 @@ def _(patch: Patch) -> None:
         return lambda volume, claim: original(volume, {**claim, "spec": {**claim["spec"], "accessModes": []}})
 
     patch.wrap(f"{MODULE}:fits", wrapped)
+
+
+@mutant("one-access-mode-is-enough", rule="KAI-490")
+def _(patch: Patch) -> None:
+    """A volume fits that has one of the access modes of the claim."""
+
+    def wrapped(original: Any) -> Any:
+        def fits(volume: Any, claim: Any) -> bool:
+            spec = claim["spec"]
+            return any(
+                original(volume, {**claim, "spec": {**spec, "accessModes": [mode]}}) for mode in spec["accessModes"]
+            )
+
+        return fits
+
+    patch.wrap(f"{MODULE}:fits", wrapped)
+
+
+@mutant("ephemeral-claims-compared-by-name", rule="KAI-491")
+def _(patch: Patch) -> None:
+    """The claim of an ephemeral volume is a pod's if its owner has the pod's name."""
+
+    def wrapped(original: Any) -> Any:
+        def claim_of(self: Any, pod: Any, name: str, *, ephemeral: bool) -> Any:
+            found = original(self, pod, name, ephemeral=False)
+            if ephemeral and (controller_of(found) or {}).get("name") != name_of(pod):
+                raise BindFailure(f"the claim {name} belongs to another pod")
+            return found
+
+        return claim_of
+
+    patch.wrap(f"{VOLUMES}._claim", wrapped)
 
 
 @mutant("ephemeral-claims-of-others-used", rule="KAI-491")

@@ -68,6 +68,29 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CONTROLLER}.claims_of", make)
 
 
+@mutant("eviction-without-a-look-at-the-owner", rule="DRA-862")
+def _(patch: Patch) -> None:
+    """A claim that is reserved for a pod evicts it, although the claim is not the pod's."""
+    patch.replace(f"{MODULE}:is_owned_by", lambda claim, pod: True)
+
+
+@mutant("eviction-by-any-owned-claim", rule="DRA-862")
+def _(patch: Patch) -> None:
+    """A claim without an owner is that of no pod; one of another pod is used all the same."""
+    patch.replace(f"{MODULE}:is_owned_by", lambda claim, pod: bool(claim["metadata"].get("ownerReferences")))
+
+
+@mutant("eviction-by-the-claim-of-others-for-extended-resources", rule="DRA-862")
+def _(patch: Patch) -> None:
+    """The owner of a claim for extended resources is not compared."""
+    field = "resource.kubernetes.io/extended-resource-claim"
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        return lambda claim, pod: field in (claim["metadata"].get("annotations") or {}) or original(claim, pod)
+
+    patch.wrap(f"{MODULE}:is_owned_by", make)
+
+
 @mutant("eviction-of-the-last-claim", rule="DRA-214")
 def _(patch: Patch) -> None:
     """Only the last claim of a pod is looked at."""

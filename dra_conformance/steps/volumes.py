@@ -78,13 +78,23 @@ def _unprotect(world: World, volume: str) -> None:
 @given('a PersistentVolumeClaim "{claim}" of StorageClass "{storage}"')
 def _(world: World, claim: str, storage: str) -> None:
     """Create a claim that has no volume yet."""
+    _create_claim(world, claim, storage, _ACCESS)
+
+
+@given('a PersistentVolumeClaim "{claim}" of StorageClass "{storage}" with the access modes "{modes}"')
+def _(world: World, claim: str, storage: str, modes: str) -> None:
+    """The same with several access modes; commas separate them."""
+    _create_claim(world, claim, storage, words(modes))
+
+
+def _create_claim(world: World, claim: str, storage: str, modes: list[str]) -> None:
     world.create(
         {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
             "metadata": {"name": claim, "namespace": world.namespace},
             "spec": {
-                "accessModes": _ACCESS,
+                "accessModes": modes,
                 "storageClassName": world.name(storage),
                 "resources": {"requests": _SIZE},
             },

@@ -125,6 +125,43 @@ Feature: Pods with several claims
     Then pod "serve" is bound to "n2"
 
   @DRA-130
+  Scenario: A pod runs on the node for which both of its claims are allocated
+    Given node "n1" with label "dra.test/rack" set to "r1"
+    And node "n2" with label "dra.test/rack" set to "r2"
+    And node "n3" with label "dra.test/rack" set to "r3"
+    And a ResourceSlice "left" with:
+      """
+      driver: left-$(suffix).dra.test
+      nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1, r2]}]}]}
+      devices: [{name: one}]
+      """
+    And a ResourceSlice "right" with:
+      """
+      driver: right-$(suffix).dra.test
+      nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r2, r3]}]}]}
+      devices: [{name: one}]
+      """
+    And a DeviceClass "left" selecting 'device.driver == "left-$(suffix).dra.test"'
+    And a DeviceClass "right" selecting 'device.driver == "right-$(suffix).dra.test"'
+    And a ResourceClaim "left" for 1 of "left"
+    And a ResourceClaim "right" for 1 of "right"
+    # Two pods run on the node that both claims allow, so that it is the least likely choice.
+    When a pod "one" using claim "left" is created with:
+      """
+      nodeSelector: {kubernetes.io/hostname: $(node:n2)}
+      """
+    And a pod "two" using claim "right" is created with:
+      """
+      nodeSelector: {kubernetes.io/hostname: $(node:n2)}
+      """
+    Then pod "one" is bound to "n2"
+    And pod "two" is bound to "n2"
+    When a pod "both" using claim "left, right" is created
+    And a pod "turned" using claim "right, left" is created
+    Then pod "both" is bound to "n2"
+    And pod "turned" is bound to "n2"
+
+  @DRA-130
   Scenario: A pod with claims on two nodes waits, and one with two claims on one node runs there
     Given node "n1" with 3 devices
     And node "n2" with 3 devices

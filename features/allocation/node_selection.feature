@@ -214,6 +214,82 @@ Feature: Nodes of pods with claims
     When "status.allocatable" of the Node "n1" is set to {cpu: "4", memory: 256Gi, pods: "100"}
     Then pod "third" is bound to "n1"
 
+  @DRA-860 @since:1.35
+  Scenario: A pod counts with what its containers request after a resize
+    Given node "n1" with 2 devices
+    And "status.allocatable" of the Node "n1" is set to {cpu: "4", memory: 256Gi, pods: "100"}
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    When a pod "first" using claim "one" is created with:
+      """
+      containers:
+        - {name: side, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "1"}}}
+        - {name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 500m}, limits: {cpu: 500m}}}
+      """
+    Then pod "first" is bound to "n1"
+    When cpu of container "main" of pod "first" is resized to 2
+    And a pod "second" using claim "two" is created with:
+      """
+      containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 1500m}}}]
+      """
+    Then pod "second" stays unbound
+    When cpu of container "main" of pod "first" is resized to 1
+    Then pod "second" is bound to "n1"
+
+  @DRA-861 @since:1.35
+  Scenario Outline: A resize that the kubelet has not finished counts with the larger amount (<case>)
+    Given node "n1" with 2 devices
+    And "status.allocatable" of the Node "n1" is set to {cpu: "4", memory: 256Gi, pods: "100"}
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    When a pod "first" using claim "one" is created with:
+      """
+      containers:
+        - {name: side, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "1"}}}
+        - {name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "2"}, limits: {cpu: "2"}}}
+      """
+    Then pod "first" is bound to "n1"
+    When "status.containerStatuses" of the Pod "first" is set to [{name: main, image: pause, imageID: pause, ready: true, restartCount: 0, <before>}]
+    And cpu of container "main" of pod "first" is resized to 1
+    And a pod "second" using claim "two" is created with:
+      """
+      containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 1500m}}}]
+      """
+    Then pod "second" stays unbound
+    When "status.containerStatuses" of the Pod "first" is set to [{name: main, image: pause, imageID: pause, ready: true, restartCount: 0, <after>}]
+    Then pod "second" is bound to "n1"
+
+    Examples:
+      | case                    | before | after |
+      | the containers have it  | allocatedResources: {cpu: "1"}, resources: {requests: {cpu: "2"}} | allocatedResources: {cpu: "1"}, resources: {requests: {cpu: "1"}} |
+      | the kubelet admitted it | allocatedResources: {cpu: "2"}, resources: {requests: {cpu: "1"}} | allocatedResources: {cpu: "1"}, resources: {requests: {cpu: "1"}} |
+
+  @DRA-861 @since:1.35
+  Scenario: A resize that is infeasible does not count
+    Given node "n1" with 2 devices
+    And "status.allocatable" of the Node "n1" is set to {cpu: "4", memory: 256Gi, pods: "100"}
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    When a pod "first" using claim "one" is created with:
+      """
+      containers:
+        - {name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "1"}, limits: {cpu: "1"}}}
+      """
+    Then pod "first" is bound to "n1"
+    When "status.containerStatuses" of the Pod "first" is set to [{name: main, image: pause, imageID: pause, ready: true, restartCount: 0, allocatedResources: {cpu: "1"}, resources: {requests: {cpu: "1"}}}]
+    And cpu of container "main" of pod "first" is resized to 3
+    And "status.conditions" of the Pod "first" is set to [{type: PodResizePending, status: "True", reason: Deferred}]
+    And a pod "second" using claim "two" is created with:
+      """
+      containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "2"}}}]
+      """
+    Then pod "second" stays unbound
+    When "status.conditions" of the Pod "first" is set to [{type: PodResizePending, status: "True", reason: Infeasible}]
+    Then pod "second" is bound to "n1"
+
   @DRA-130c
   Scenario: A pod that is not yet bound uses the resources of its node
     Given node "n1" with 2 devices

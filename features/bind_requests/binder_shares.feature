@@ -157,7 +157,7 @@ Feature: The binder gives pods shares of GPUs
     Given "metadata.finalizers" of the Pod "first" is set to null
     Then GPU group "a" has no reservation pod
 
-  @KAI-207
+  @KAI-207 @KAI-212
   Scenario: A pod with two GPU groups sees the GPUs of both in their order
     Given a pod "train" that shares 2 GPUs
     And a pod "other" that shares 1 GPUs
@@ -167,9 +167,14 @@ Feature: The binder gives pods shares of GPUs
     Given a BindRequest "train" of pod "train" to "n1" for GPU groups "a, b"
     And the reservation pod of GPU group "a" reports GPU 4
     Then pod "train" is bound to "n1"
-    And pod "train" has the labels of GPU groups "a, b"
-    And the ConfigMap "train-shares-0-evar" has "data.NVIDIA_VISIBLE_DEVICES" "4,1"
-    And GPU group "b" has one reservation pod, on "n1"
+    And pod "train" has the labels of GPU groups "a, b" [KAI-207]
+    And the ConfigMap "train-shares-0-evar" has "data.NVIDIA_VISIBLE_DEVICES" "4,1" [KAI-207]
+    And GPU group "b" has one reservation pod, on "n1" [KAI-207]
+    When "status.phase" of the Pod "other" is set to Succeeded
+    Then GPU group "b" has one reservation pod, on "n1" [KAI-212]
+    When pod "train" is deleted
+    Then GPU group "a" has no reservation pod [KAI-212]
+    And GPU group "b" has no reservation pod [KAI-212]
 
   @KAI-208
   Scenario: A share for a pod that names no ConfigMaps fails

@@ -73,6 +73,18 @@ Feature: The binder binds the volumes of a pod
       | it is reserved for a claim of the name elsewhere       | spec.claimRef         | {apiVersion: v1, kind: PersistentVolumeClaim, namespace: elsewhere, name: data, uid: other}        |
       | it is reserved for a former claim of the name          | spec.claimRef         | {apiVersion: v1, kind: PersistentVolumeClaim, namespace: $(namespace), name: data, uid: former}    |
 
+  @KAI-490
+  Scenario: A volume that has one of two access modes of a claim is not reserved
+    Given a PersistentVolume "decoy" of StorageClass "local" on node "n1"
+    And "spec.accessModes" of the PersistentVolume "decoy" is set to [ReadWriteOnce, ReadWriteMany]
+    And a PersistentVolume "right" of StorageClass "local" on node "n1"
+    And "spec.accessModes" of the PersistentVolume "right" is set to [ReadWriteMany, ReadOnlyMany, ReadWriteOnce]
+    And a PersistentVolumeClaim "data" of StorageClass "local" with the access modes "ReadWriteOnce, ReadOnlyMany"
+    And a pod "train" using claim "claim" and PersistentVolumeClaims "data"
+    When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1", with backoffLimit 20, is created
+    Then PersistentVolume "right" is reserved for PersistentVolumeClaim "data"
+    And PersistentVolume "decoy" stays free
+
   @KAI-461
   Scenario: A volume is made for the selected node, and the pod is bound when it is bound
     Given a PersistentVolumeClaim "data" of StorageClass "made"
@@ -107,6 +119,7 @@ Feature: The binder binds the volumes of a pod
     Given a pod "other" without claims
     And a PersistentVolume "first" of StorageClass "local" on node "n1"
     And a PersistentVolume "second" of StorageClass "local" on node "n1"
+    And a PersistentVolume "third" of StorageClass "local" on node "n1"
     And a PersistentVolumeClaim "own-scratch" of StorageClass "local"
     And a PersistentVolumeClaim "foreign-scratch" of StorageClass "local"
     And a pod "own" using claim "claim" and the ephemeral volume "scratch"
@@ -115,9 +128,17 @@ Feature: The binder binds the volumes of a pod
     And the PersistentVolumeClaim "foreign-scratch" was made for pod "other"
     And PersistentVolumeClaim "own-scratch" is bound to PersistentVolume "first"
     And PersistentVolumeClaim "foreign-scratch" is bound to PersistentVolume "second"
+    And a PersistentVolumeClaim "again-scratch" of StorageClass "local"
+    And a pod "again" using claim "claim" and the ephemeral volume "scratch"
+    # An owner with the pod's name and another uid. The garbage collector keeps an object with an owner of an unknown group.
+    And "metadata.ownerReferences" of the PersistentVolumeClaim "again-scratch" is set to [{apiVersion: dra.test/v1, kind: Pod, name: again, uid: $(uid:other), controller: true}]
+    And PersistentVolumeClaim "again-scratch" is bound to PersistentVolume "third"
     When a BindRequest "foreign" of pod "foreign" to "n1" giving claim "claim" the devices "dev-1" is created
     Then BindRequest "foreign" fails with a reason
     And pod "foreign" stays unbound
+    When a BindRequest "again" of pod "again" to "n1" giving claim "claim" the devices "dev-1" is created
+    Then BindRequest "again" fails with a reason
+    And pod "again" stays unbound
     When a BindRequest "own" of pod "own" to "n1" giving claim "claim" the devices "dev-1" is created
     Then pod "own" is bound to "n1"
 

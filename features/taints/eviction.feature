@@ -164,6 +164,52 @@ Feature: Eviction of pods from tainted devices
     Then pod "late" is being deleted or gone
     And the Pod "other" still exists
 
+  @DRA-862
+  Scenario: A pod is not evicted because of a claim in its status that it does not own
+    Given node "n1" with 3 devices
+    And pod "on-bad" runs on device "dev-0" of "n1"
+    And a ResourceClaim "foreign" for 1 of "accelerator"
+    And a ResourceClaim "others" for 1 of "accelerator"
+    # The template does not exist, so that no controller makes claims for the pods.
+    And a pod "train" using template "unused"
+    And a pod "serve" using template "unused"
+    And "metadata.ownerReferences" of the ResourceClaim "others" is set to [{apiVersion: v1, kind: Pod, name: train, uid: $(uid:train), controller: true}]
+    And "status.resourceClaimStatuses" of the Pod "train" is set to [{name: gpu, resourceClaimName: foreign}]
+    And "status.resourceClaimStatuses" of the Pod "serve" is set to [{name: gpu, resourceClaimName: others}]
+    And claim "foreign" holds the devices "dev-1" of "n1"
+    And claim "others" holds the devices "dev-2" of "n1"
+    And claim "foreign" is reserved by hand for pods "train"
+    And claim "others" is reserved by hand for pods "serve"
+    And pod "train" is bound by hand to "n1"
+    And pod "serve" is bound by hand to "n1"
+    When device "dev-1" of "n1" is tainted "health=bad:NoExecute"
+    And device "dev-2" of "n1" is tainted "health=bad:NoExecute"
+    And device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "on-bad" is being deleted or gone
+    # A change of the pods makes the controller look at them again, now that it knows the taints.
+    When "metadata.annotations" of the Pod "train" is set to {touched: "yes"}
+    And "metadata.annotations" of the Pod "serve" is set to {touched: "yes"}
+    Then the Pod "train" still exists
+    And the Pod "serve" still exists
+
+  @DRA-862 @since:1.37 @gate:DRAExtendedResource
+  Scenario: A pod is not evicted because of a claim for extended resources that it does not own
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And pod "on-bad" runs on device "dev-0" of "n1"
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
+    And a pod "other" requesting {$(suffix).dra.test/gpu: 1}
+    And a claim "one" that an earlier attempt left for the extended resources of pod "other" on class "accelerator"
+    And claim "one" holds the devices "dev-1" of "n1"
+    And claim "one" is reserved by hand for pods "train"
+    And "status.extendedResourceClaimStatus" of the Pod "train" is set to {resourceClaimName: one, requestMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]}
+    And pod "train" is bound by hand to "n1"
+    When device "dev-1" of "n1" is tainted "health=bad:NoExecute"
+    And device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "on-bad" is being deleted or gone
+    When "metadata.annotations" of the Pod "train" is set to {touched: "yes"}
+    Then the Pod "train" still exists
+
   @DRA-214
   Scenario Outline: A pod on <other> is not evicted
     Given node "n1" with 2 devices

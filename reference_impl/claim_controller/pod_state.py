@@ -42,14 +42,21 @@ def recorded(pod: Obj) -> dict[str, str | None]:
 
 def claim_names(pod: Obj) -> Iterator[str]:
     """Return the names of all claim objects that the pod is known to use, extended resources included."""
+    for name, _ in named_claims(pod):
+        yield name
+
+
+def named_claims(pod: Obj) -> Iterator[tuple[str, bool]]:
+    """Return the same names, each with whether the pod or its PodGroup has to own the claim."""
     held = recorded(pod)
     for entry in pod_claims(pod):
-        name = entry.get("resourceClaimName") or held.get(str(entry.get("name")))
-        if name:
-            yield str(name)
+        if direct := entry.get("resourceClaimName"):
+            yield str(direct), False
+        elif generated := held.get(str(entry.get("name"))):
+            yield str(generated), True
     extended = pod.get("status", {}).get("extendedResourceClaimStatus") or {}
     if name := extended.get("resourceClaimName"):
-        yield str(name)
+        yield str(name), True
 
 
 def template_names(pod: Obj) -> set[str]:

@@ -128,7 +128,7 @@ class ClusterView:
         self._assumed: dict[PodKey, Assumed] = {}
         self._promises: dict[str, Promise] = {}
         self._requests_of_pod: dict[PodKey, set[str]] = {}
-        self._needs: dict[str, dict[str, int]] = {}
+        self._needs: dict[str, tuple[Obj, dict[str, int]]] = {}
         self.extended = ExtendedIndex(self.classes, self.claims)
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -153,14 +153,14 @@ class ClusterView:
         return self._pools.inventory(self.nodes[node].facts)
 
     def pod_needs(self, pod: Obj) -> dict[str, int]:
-        """Return the resource requests of a pod; computed once for each pod."""
+        """Return the resource requests of a pod; computed once for each version of it: a resize changes them."""
         uid = uid_of(pod)
-        known = self._needs.get(uid)
-        if known is None:
+        version, known = self._needs.get(uid, (None, {}))
+        if version is not pod:
             known = pod_resources.pod_requests(pod)
             if self.shares is not None:
                 known = gpu_shares.needs_of(pod, known)
-            self._needs[uid] = known
+            self._needs[uid] = (pod, known)
         return known
 
     def find_claim(self, namespace: str, name: str) -> Obj | None:

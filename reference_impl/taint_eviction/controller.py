@@ -33,6 +33,7 @@ from dra_api.objects import (
     TAINT_RULE_VERSIONS,
     Obj,
     Resource,
+    controller_of,
     meta,
     name_of,
     namespace_of,
@@ -41,7 +42,7 @@ from dra_api.objects import (
 from reference_impl.claim_controller import pod_state
 from reference_impl.errors import require_served
 from reference_impl.loop import Loop
-from reference_impl.pod_groups import group_name, is_group, is_reserved_for_group
+from reference_impl.pod_groups import group_name, is_group, is_group_owner, is_reserved_for_group
 from reference_impl.recorder import EventRecorder
 from reference_impl.taint_eviction import rule_status, taints
 from reference_impl.taint_eviction.rate import EvictionRate
@@ -272,10 +273,15 @@ class TaintEviction:
         return Eviction(min(times), frozenset(rules)) if times else None
 
     def claims_of(self, pod: Obj) -> Iterator[Obj]:
-        """Return the claims that are reserved for the pod or its PodGroup, extended resource claims included."""
-        for name in pod_state.claim_names(pod):
+        """Return the claims that are reserved for the pod or its PodGroup, extended resource claims included.
+
+        A generated claim of others does not count, whatever the pod's status says (DRA-862).
+        """
+        for name, generated in pod_state.named_claims(pod):
             claim = self.claims.get(name, namespace_of(pod))
-            if claim is not None and (pod_state.is_reserved_for(claim, pod) or is_reserved_for_group(claim, pod)):
+            if claim is None or (generated and not is_owned_by(claim, pod)):
+                continue
+            if pod_state.is_reserved_for(claim, pod) or is_reserved_for_group(claim, pod):
                 yield claim
 
     def claim_evictions(self, claim: Obj) -> Iterator[tuple[FoundTaint, datetime]]:
@@ -376,6 +382,12 @@ class TaintEviction:
     def _rule_resource(self) -> Resource | None:
         wanted = self.options.device_taint_rules
         return self._client.first_served(DEVICE_TAINT_RULES, TAINT_RULE_VERSIONS) if wanted else None
+
+
+def is_owned_by(claim: Obj, pod: Obj) -> bool:
+    """Return whether the controller owner of a claim is this very pod, or its PodGroup."""
+    owner = controller_of(claim)
+    return owner is not None and (owner.get("uid") == uid_of(pod) or is_group_owner(owner, pod))
 
 
 def _driver_and_pool(item: Obj) -> tuple[str, str]:
