@@ -171,6 +171,20 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_CONDITIONS}:seconds_left", make)
 
 
+@mutant("one-of-two-waiting-pods-is-woken", rule="DRA-250")
+def _(patch: Patch) -> None:
+    """Of the pods that wait for the device of a claim, only the first is looked at when the claim changes."""
+
+    def claim_changed(self: Any, claim: tuple[str, str]) -> None:
+        with self._lock:
+            for pod, decision in self._getting_ready.items():
+                if any(key_of(entry.claim) == claim for entry, _ in decision.entries):
+                    self._writers.queue.add(pod)
+                    return
+
+    patch.replace(f"{_SCHEDULER}.binding_queue:BindingQueue.claim_changed", claim_changed)
+
+
 @mutant("timestamp-added-with-the-reservation", rule="DRA-726")
 def _(patch: Patch) -> None:
     """The scheduler adds the missing time to an allocation that it reserves."""

@@ -23,8 +23,13 @@ Feature: Binding conditions
     And the ResourceClaim "mine" has "status.allocation.allocationTimestamp" the present time [DRA-129]
     And pod "train" gets a Normal event "BindingConditionsPending" [DRA-253]
     And pod "train" stays unbound [DRA-250]
+    # Both consumers of the claim wait for its device.
+    When a pod "second" using claim "mine" is created
+    Then claim "mine" is reserved for exactly the pods "train, second" [DRA-250]
+    And pod "second" stays unbound [DRA-250]
     When device "dev" of claim "mine" reports "dra.test/ready" True
     Then pod "train" is bound to "n1" [DRA-250]
+    And pod "second" is bound to "n1" [DRA-250]
 
   @DRA-255
   Scenario: The pod is bound once all of its devices are ready

@@ -163,10 +163,10 @@ Feature: The binder gives pods shares of GPUs
     And a pod "other" that shares 1 GPUs
     And a BindRequest "other" of pod "other" to "n1" for GPU groups "b"
     And the reservation pod of GPU group "b" reports GPU 1
-    Then pod "other" is bound to "n1"
+    Then pod "other" is bound to "n1" [KAI-207]
     Given a BindRequest "train" of pod "train" to "n1" for GPU groups "a, b"
     And the reservation pod of GPU group "a" reports GPU 4
-    Then pod "train" is bound to "n1"
+    Then pod "train" is bound to "n1" [KAI-207]
     And pod "train" has the labels of GPU groups "a, b" [KAI-207]
     And the ConfigMap "train-shares-0-evar" has "data.NVIDIA_VISIBLE_DEVICES" "4,1" [KAI-207]
     And GPU group "b" has one reservation pod, on "n1" [KAI-207]
