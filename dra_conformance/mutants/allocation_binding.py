@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from dra_api.clock import parse_timestamp, timestamp
+from dra_api.objects import key_of
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.binding_conditions import results_with_conditions, true_conditions
 from reference_impl.scheduler.allocator.model import Features
