@@ -42,6 +42,20 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_SHARES}:GpuShares.opened", wrapped)
 
 
+@mutant("scheduler-gives-memory-of-one-gpu", rule="KAI-018")
+def _(patch: Patch) -> None:
+    """A share by memory is of one GPU, whatever number the pod requests."""
+
+    def wrapped(original: Any) -> Any:
+        def requested_share(pod: Obj) -> ShareRequest | None:
+            share: ShareRequest | None = original(pod)
+            return replace(share, devices=1) if share is not None and share.memory else share
+
+        return requested_share
+
+    patch.wrap(f"{_SHARES}:requested_share", wrapped)
+
+
 @mutant("scheduler-shares-nothing", rule="KAI-381")
 def _(patch: Patch) -> None:
     """Each share opens a GPU of its own."""

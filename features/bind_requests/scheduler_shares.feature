@@ -22,10 +22,14 @@ Feature: The scheduler gives pods shares of GPUs
     Given node "n2"
     And node "n1" has {nvidia.com/gpu: 1} of a device plugin
     And node "n2" has {nvidia.com/gpu: 2} of a device plugin
+    And "metadata.labels['nvidia.com/gpu.memory']" of the Node "n2" is set to "40000"
     When a pod "pair" that shares GPUs by {gpu-fraction: "0.5", gpu-fraction-num-devices: "2"} is created
     Then the BindRequest of pod "pair" has "spec.selectedNode" $(node:n2) [KAI-383]
     And the BindRequest of pod "pair" has "spec.receivedGPU" {count: 2, portion: "0.50"} [KAI-018]
     And the BindRequests of pods "pair" name 2 GPU groups [KAI-018]
+    When a pod "memory" that shares GPUs by {gpu-memory: "10000", gpu-fraction-num-devices: "2"} is created
+    Then the BindRequest of pod "memory" has "spec.receivedGPU" {count: 2, portion: "0.25"} [KAI-018]
+    And the BindRequests of pods "memory" name 2 GPU groups [KAI-018]
 
   @KAI-381
   Scenario: Shares that fit on one GPU get the same GPU group
