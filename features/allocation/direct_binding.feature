@@ -207,16 +207,17 @@ Feature: Schedulers that bind pods themselves
   Scenario: A pod whose second claim goes to another user while the scheduler writes it has no reservation of the first
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
-    And node "n2" with 1 devices
+    And node "n2" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "own" for 1 of "accelerator"
     And a ResourceClaim "wanted" for 1 of "accelerator"
-    And claim "wanted" is allocated "dev-0" of "n2" and reserved for another user while the scheduler writes it
+    # The scheduler has chosen the device of this name in the pool of the other node.
+    And claim "wanted" is allocated "dev-1" of "n2" and reserved for another user while the scheduler writes it
     When a pod "train" using claim "own, wanted" is created with:
       """
       nodeSelector: {kubernetes.io/hostname: $(node:n1)}
       """
-    Then claim "wanted" is allocated the devices "dev-0"
+    Then claim "wanted" is allocated the devices "dev-1"
     And claim "own" is allocated the devices "dev-0"
     And claim "own" is reserved for exactly the pods ""
     And pod "train" stays unbound
