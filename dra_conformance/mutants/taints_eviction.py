@@ -80,7 +80,11 @@ def _(patch: Patch) -> None:
     patch.replace(f"{MODULE}:is_owned_by", lambda claim, pod: bool(claim["metadata"].get("ownerReferences")))
 
 
-@mutant("eviction-by-the-claim-of-others-for-extended-resources", rule="DRA-862")
+@mutant(
+    "eviction-by-the-claim-of-others-for-extended-resources",
+    rule="DRA-862",
+    scenario="taints/eviction#a-pod-is-not-evicted-because-of-a-claim-for-extended-resources-that-it-does-not-own",
+)
 def _(patch: Patch) -> None:
     """The owner of a claim for extended resources is not compared."""
     field = "resource.kubernetes.io/extended-resource-claim"

@@ -186,6 +186,8 @@ Feature: Eviction of pods from tainted devices
     And device "dev-2" of "n1" is tainted "health=bad:NoExecute"
     And device "dev-0" of "n1" is tainted "health=bad:NoExecute"
     Then pod "on-bad" is being deleted or gone
+    And the Pod "train" still exists
+    And the Pod "serve" still exists
     # A change of the pods makes the controller look at them again, now that it knows the taints.
     When "metadata.annotations" of the Pod "train" is set to {touched: "yes"}
     And "metadata.annotations" of the Pod "serve" is set to {touched: "yes"}
@@ -207,6 +209,7 @@ Feature: Eviction of pods from tainted devices
     When device "dev-1" of "n1" is tainted "health=bad:NoExecute"
     And device "dev-0" of "n1" is tainted "health=bad:NoExecute"
     Then pod "on-bad" is being deleted or gone
+    And the Pod "train" still exists
     When "metadata.annotations" of the Pod "train" is set to {touched: "yes"}
     Then the Pod "train" still exists
 
@@ -222,6 +225,7 @@ Feature: Eviction of pods from tainted devices
     And pod "beside" is bound by hand to "n1"
     When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
     Then pod "on-bad" is being deleted or gone
+    And the Pod "beside" still exists
     # A change of the pod makes the controller look at it again, now that it knows the taint.
     When "metadata.annotations" of the Pod "beside" is set to {touched: "yes"}
     Then the Pod "beside" still exists
