@@ -152,7 +152,7 @@ Feature: Nodes of pods with claims
     Given node "n1" with 3 devices
     And node "n2" with 3 devices
     And "status.allocatable" of the Node "n1" is set to {cpu: "<first>", memory: 256Gi, pods: "<pods>"}
-    And "status.allocatable" of the Node "n2" is set to {cpu: "<second>", memory: 256Gi, pods: "2"}
+    And "status.allocatable" of the Node "n2" is set to {cpu: "<second>", memory: 256Gi, pods: "<room>"}
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "one" for 1 of "accelerator"
     And a ResourceClaim "two" for 1 of "accelerator"
@@ -178,18 +178,23 @@ Feature: Nodes of pods with claims
 
     @DRA-130c
     Examples:
-      | resource | first | second | pods | spec |
-      | cpu      | 1500m | 5      | 100  | {containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 1500m}}}, {name: side, image: "registry.k8s.io/pause:3.10", resources: {limits: {cpu: "1"}}}]} |
-      | cpu of init containers | 1500m | 5 | 100 | {initContainers: [{name: short, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "2"}}}], containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "1"}}}]} |
-      | cpu of sidecars        | 2     | 5 | 100 | {initContainers: [{name: long, image: "registry.k8s.io/pause:3.10", restartPolicy: Always, resources: {requests: {cpu: 1500m}}}, {name: short, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 500m}}}], containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "1"}}}]} |
-      | cpu of an init container beside a sidecar | 2 | 5 | 100 | {initContainers: [{name: long, image: "registry.k8s.io/pause:3.10", restartPolicy: Always, resources: {requests: {cpu: "1"}}}, {name: short, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 1500m}}}], containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 100m}}}]} |
-      | cpu with higher limits | 1500m | 5 | 100 | {containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "2"}, limits: {cpu: "4"}}}]} |
-      | room for pods | 4 | 8 | 0 | {} |
+      | resource | first | second | pods | room | spec |
+      | cpu      | 1500m | 5500m      | 100  | 100 | {containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 1500m}}}, {name: side, image: "registry.k8s.io/pause:3.10", resources: {limits: {cpu: "1"}}}]} |
+      | cpu of init containers | 1500m | 5500m | 100 | 100 | {initContainers: [{name: short, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "2"}}}], containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "1"}}}]} |
+      | cpu of sidecars        | 2     | 5500m | 100 | 100 | {initContainers: [{name: long, image: "registry.k8s.io/pause:3.10", restartPolicy: Always, resources: {requests: {cpu: 1500m}}}, {name: short, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 500m}}}], containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "1"}}}]} |
+      | cpu of an init container beside a sidecar | 2 | 5500m | 100 | 100 | {initContainers: [{name: long, image: "registry.k8s.io/pause:3.10", restartPolicy: Always, resources: {requests: {cpu: "1"}}}, {name: short, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 1500m}}}], containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 100m}}}]} |
+      | cpu with higher limits | 1500m | 5500m | 100 | 100 | {containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "2"}, limits: {cpu: "4"}}}]} |
+
+    # Pods of DaemonSets would take the room.
+    @DRA-130c @needs:own-control-plane
+    Examples:
+      | resource | first | second | pods | room | spec |
+      | room for pods | 4 | 8 | 0 | 2 | {} |
 
   @DRA-130c
   Scenario: A pod that waits for room is scheduled when a pod ends, or the node gets more
     Given node "n1" with 4 devices
-    And "status.allocatable" of the Node "n1" is set to {cpu: "2", memory: 256Gi, pods: "100"}
+    And "status.allocatable" of the Node "n1" is set to {cpu: 2500m, memory: 256Gi, pods: "100"}
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "one" for 1 of "accelerator"
     And a ResourceClaim "two" for 1 of "accelerator"
@@ -211,7 +216,7 @@ Feature: Nodes of pods with claims
       containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "2"}}}]
       """
     Then pod "third" stays unbound
-    When "status.allocatable" of the Node "n1" is set to {cpu: "4", memory: 256Gi, pods: "100"}
+    When "status.allocatable" of the Node "n1" is set to {cpu: 4500m, memory: 256Gi, pods: "100"}
     Then pod "third" is bound to "n1"
 
   @DRA-860 @since:1.35
@@ -294,8 +299,8 @@ Feature: Nodes of pods with claims
   Scenario: A pod that is not yet bound uses the resources of its node
     Given node "n1" with 2 devices
     And node "n2" with 2 devices
-    And "status.allocatable" of the Node "n1" is set to {cpu: "2", memory: 256Gi, pods: "100"}
-    And "status.allocatable" of the Node "n2" is set to {cpu: "2", memory: 256Gi, pods: "100"}
+    And "status.allocatable" of the Node "n1" is set to {cpu: 2500m, memory: 256Gi, pods: "100"}
+    And "status.allocatable" of the Node "n2" is set to {cpu: 2500m, memory: 256Gi, pods: "100"}
     And a ResourceClaim "first" for 1 of "accelerator"
     And a ResourceClaim "second" for 1 of "accelerator"
     When a pod "one" using claim "first" is created with:
