@@ -101,14 +101,31 @@ def _(world: World, pod: str) -> None:
     world.stays(f"pod {pod} has one BindRequest", look, expected="one BindRequest")
 
 
+def _changes_of(world: World, pod: str) -> list[ObjectChanged]:
+    """Return the changes of all BindRequests that have ever named the pod."""
+    changes = [event for event in world.log.kept(ObjectChanged) if event.resource == BIND_REQUESTS.plural]
+    ours = [event for event in changes if event.name.startswith(f"{world.namespace}/")]
+    return [event for event in ours if event.summary.get("pod") == pod]
+
+
+@then('pod "{pod}" has had a BindRequest to "{node}"')
+def _(world: World, pod: str, node: str) -> None:
+    """A BindRequest comes to name pod and node; it may be deleted since, for example because it has failed."""
+    wanted = world.name(node)
+
+    def look() -> Seen[str]:
+        nodes = sorted({str(event.summary.get("node")) for event in _changes_of(world, pod)})
+        return wanted in nodes, in_words(nodes)
+
+    world.eventually(f"the nodes of the BindRequests of pod {pod}", look, expected=f"also {wanted}")
+
+
 @then('pod "{pod}" gets no BindRequest')
 def _(world: World, pod: str) -> None:
     """No BindRequest has ever named the pod, not even a deleted one, once the system is idle."""
 
     def look() -> Seen[list[Any]]:
-        changes = [event for event in world.log.kept(ObjectChanged) if event.resource == BIND_REQUESTS.plural]
-        ours = [event for event in changes if event.name.startswith(f"{world.namespace}/")]
-        made = {event.name for event in ours if event.summary.get("pod") == pod}
+        made = {event.name for event in _changes_of(world, pod)}
         return not made, sorted(made)
 
     world.stays(f"pod {pod} has no BindRequest", look, expected=[])

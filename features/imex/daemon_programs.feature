@@ -247,7 +247,7 @@ Feature: The daemon program of ComputeDomains
     Then the daemons of "n3" in ComputeDomain "other" have ended in order
     When the clique "rack.0" of ComputeDomain "job" is deleted
     Then the ComputeDomain "job" gets a Warning event that contains "$(uid:job).rack.0"
-    And the ComputeDomain "other" gets no Warning event that contains "rack.0"
+    And the ComputeDomain "other" gets no Warning event that contains "$(uid:other).rack.0"
 
   @NV-397
   Scenario: Names follow indices that are exchanged by hand

@@ -340,12 +340,12 @@ def test_a_taint_that_goes_ends_the_wait_of_a_pod(cluster: Cluster) -> None:
     cluster.run(part)
     cluster.slice("d0", "d1")
     user(cluster, "p", "d0")
-    user(cluster, "q", "d1")
+    waiting = user(cluster, "q", "d1")["metadata"]["uid"]
     sees_running(cluster, part, 2)
     taint(cluster, "d0")
     leaves(cluster, "p")
     taint(cluster, "d1")
-    assert cluster.eventually(lambda: bool(part._pending))
+    assert cluster.eventually(lambda: waiting in part._pending)
     taint(cluster)
     assert cluster.wait_event("q", "DeviceTaintManagerEviction", text="Cancel") == "Cancelling deletion"
     cluster.clock.advance(2000)
