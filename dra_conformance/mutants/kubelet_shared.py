@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -44,16 +45,15 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CLAIMS}.given_devices", make)
 
 
-@mutant("every-container-gets-extended-devices", rule="DRA-271e")
-def _(patch: Patch) -> None:
-    """The container that an extended resource was mapped to is ignored."""
+def _map(patch: Patch, change: Callable[[list[Any], str], list[Any]]) -> None:
+    """Change the mappings of a pod's extended resources before the devices of a container, by name, are found."""
 
     def make(original: Any) -> Any:
         def given(self: Any, pod: Any, container: Any) -> Any:
             extended = pod.get("status", {}).get("extendedResourceClaimStatus")
             if extended is None:
                 return original(self, pod, container)
-            mappings = [{**one, "containerName": container["name"]} for one in extended["requestMappings"]]
+            mappings = change(extended["requestMappings"], container["name"])
             status = {**pod["status"], "extendedResourceClaimStatus": {**extended, "requestMappings": mappings}}
             return original(self, {**pod, "status": status}, container)
 
@@ -62,22 +62,16 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CLAIMS}.given_devices", make)
 
 
+@mutant("every-container-gets-extended-devices", rule="DRA-271e")
+def _(patch: Patch) -> None:
+    """The container that an extended resource was mapped to is ignored."""
+    _map(patch, lambda mappings, name: [{**one, "containerName": name} for one in mappings])
+
+
 @mutant("one-extended-resource-for-a-container", rule="DRA-271e")
 def _(patch: Patch) -> None:
     """A container gets the devices of one of its extended resources only."""
-
-    def make(original: Any) -> Any:
-        def given(self: Any, pod: Any, container: Any) -> Any:
-            extended = pod.get("status", {}).get("extendedResourceClaimStatus")
-            if extended is None:
-                return original(self, pod, container)
-            mappings = [one for one in extended["requestMappings"] if one["containerName"] == container["name"]]
-            status = {**pod["status"], "extendedResourceClaimStatus": {**extended, "requestMappings": mappings[:1]}}
-            return original(self, {**pod, "status": status}, container)
-
-        return given
-
-    patch.wrap(f"{CLAIMS}.given_devices", make)
+    _map(patch, lambda mappings, name: [one for one in mappings if one["containerName"] == name][:1])
 
 
 @mutant("failed-pods-keep-their-claims", rule="DRA-275")

@@ -66,7 +66,7 @@ def containers_requests(pod: Obj) -> dict[str, int]:
 
 
 def is_resize_infeasible(pod: Obj) -> bool:
-    """Return whether the kubelet has refused the resize of a pod for good: its spec then says what nobody gets."""
+    """Return whether the kubelet has refused the resize of a pod for good: its spec then has what no container gets."""
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "PodResizePending":
             return bool(condition.get("reason") == "Infeasible")
