@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from dra_api.client import ApiError, Forbidden, KubeClient
@@ -85,29 +85,8 @@ def register_unreachable(world: ScenarioContext, *, fields: Obj, rule: Obj, name
     `fields` replace those of the webhook, and `rule` those of its rule. With failurePolicy Fail, every write that
     matches is refused. Raises Untestable like `register`.
     """
-    common: Obj = {
-        "rules": [RULE],
-        "clientConfig": {"url": _NOWHERE},
-        "sideEffects": "None",
-        "admissionReviewVersions": ["v1"],
-        "failurePolicy": "Fail",
-        "namespaceSelector": {"matchLabels": {SELECTED: world.suffix}},
-        "timeoutSeconds": 1,
-    }
-    probe = {"matchExpressions": [{"key": PROBE, "operator": "Exists"}]}
-    hooks = [
-        {**common, "rules": [{**RULE, **rule}], **fields, "name": "subject.dra-conformance.test"},
-        {**common, "objectSelector": probe, "name": "probe.dra-conformance.test"},
-    ]
-    _load(
-        world,
-        {
-            "apiVersion": VALIDATING_WEBHOOKS.api_version,
-            "kind": VALIDATING_WEBHOOKS.kind,
-            "metadata": {"name": world.name(name)},
-            "webhooks": hooks,
-        },
-    )
+    at_claims = {"rules": [{**RULE, **rule}], "clientConfig": {"url": _NOWHERE}, "timeoutSeconds": 1, **fields}
+    _register(world, name, [{**at_claims, "name": "subject.dra-conformance.test"}])
 
 
 def register_answering(world: ScenarioContext, addresses: Mapping[str, Path], *, rule: Obj) -> None:
@@ -115,16 +94,9 @@ def register_answering(world: ScenarioContext, addresses: Mapping[str, Path], *,
 
     `addresses` has the authority of the certificate for each URL.
     """
-    common: Obj = {
-        "sideEffects": "None",
-        "admissionReviewVersions": ["v1"],
-        "failurePolicy": "Fail",
-        "namespaceSelector": {"matchLabels": {SELECTED: world.suffix}},
-    }
     unlabelled = {"matchExpressions": [{"key": PROBE, "operator": "DoesNotExist"}]}
     hooks = [
         {
-            **common,
             "name": f"subject-{at}.dra-conformance.test",
             "rules": [{**RULE, **rule}],
             "clientConfig": {"url": url, "caBundle": base64.b64encode(authority.read_bytes()).decode()},
@@ -132,8 +104,18 @@ def register_answering(world: ScenarioContext, addresses: Mapping[str, Path], *,
         }
         for at, (url, authority) in enumerate(addresses.items())
     ]
+    _register(world, "webhook", hooks)
+
+
+def _register(world: ScenarioContext, name: str, hooks: Iterable[Obj]) -> None:
+    """Register webhooks for the scenario's namespace in one configuration, with one that shows when it is loaded."""
+    common: Obj = {
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "failurePolicy": "Fail",
+        "namespaceSelector": {"matchLabels": {SELECTED: world.suffix}},
+    }
     probe = {
-        **common,
         "name": "probe.dra-conformance.test",
         "rules": [RULE],
         "clientConfig": {"url": _NOWHERE},
@@ -145,8 +127,8 @@ def register_answering(world: ScenarioContext, addresses: Mapping[str, Path], *,
         {
             "apiVersion": VALIDATING_WEBHOOKS.api_version,
             "kind": VALIDATING_WEBHOOKS.kind,
-            "metadata": {"name": world.name("webhook")},
-            "webhooks": [*hooks, probe],
+            "metadata": {"name": world.name(name)},
+            "webhooks": [{**common, **hook} for hook in (*hooks, probe)],
         },
     )
 

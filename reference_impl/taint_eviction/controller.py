@@ -387,7 +387,7 @@ class TaintEviction:
 def is_owned_by(claim: Obj, pod: Obj) -> bool:
     """Return whether the controller owner of a claim is this very pod, or its PodGroup."""
     owner = controller_of(claim)
-    return owner is not None and (owner.get("uid") == uid_of(pod) or is_group_owner(owner, pod))
+    return pod_state.is_owned_by(claim, pod) or (owner is not None and is_group_owner(owner, pod))
 
 
 def _driver_and_pool(item: Obj) -> tuple[str, str]:
