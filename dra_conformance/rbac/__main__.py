@@ -1,7 +1,7 @@
 """`python -m dra_conformance.rbac LOG… [--write]`: compare the permission table with the API calls of runs.
 
 LOG is the `events.jsonl` of a run of all scenarios with the reference in every component. `--write` generates the
-table; rows with `only` or `gate` are kept. Exit code 1 if they differ.
+table; rows with `only` or `feature` are kept. Exit code 1 if they differ.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dra_conformance.rbac import check, roles, table
 _HEAD = """\
 # Permissions that a run needs on a cluster: role, resource, verbs, profiles (none: all).
 # Generated from a run's event log by `python -m dra_conformance.rbac LOG --write`; review the result.
-# Rows with `only` or `gate` are written by hand; docs/how-to/your-cluster.md describes their verification.
+# Rows with `only` or `feature` are written by hand; docs/how-to/your-cluster.md describes their verification.
 """
 
 

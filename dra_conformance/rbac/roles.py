@@ -78,8 +78,8 @@ def _has_nodes(component: str, options: RunOptions) -> bool:
 
 def permissions_of(options: RunOptions) -> dict[str, list[Permission]]:
     """Return the rows that a run with these options needs, by role."""
-    gates = options.supported_features or ()
-    return {role: needed([role], options.profile, gates=gates) for role in needed_roles(options)}
+    declared = options.supported_features or ()
+    return {role: needed([role], options.profile, features=declared) for role in needed_roles(options)}
 
 
 def objects(options: RunOptions, subject: Subject) -> list[Obj]:

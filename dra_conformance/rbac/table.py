@@ -3,7 +3,7 @@
 The table is `permissions.yaml`. `python -m dra_conformance.rbac` compares it with the calls in a run's event log, and
 `python -m verification rbac` with the audit log of a real API server. Rows with `only` are permissions that a run on
 the emulated control plane does not use: they need a cluster, a feature gate, or a setting of a component. Rows with
-`gate` are needed only while this feature gate, which is off by default, is on.
+`feature` are needed only with this entry of `--supported-features`: a feature gate or an optional feature.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Verbs on one resource (`pods`, `pods/status`).
 
     Without `profiles` it applies to all, except those in `besides`. `only` is a condition for permissions that are not
-    always needed, and `gate` a feature gate without which nothing uses them.
+    always needed, and `feature` a feature gate or an optional feature without which nothing uses them.
     """
 
     role: str
@@ -80,12 +80,12 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     profiles: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()
     only: str = ""
-    gate: str = ""
+    feature: str = ""
 
     @property
     def conditional(self) -> bool:
         """Whether a run may do without the permission."""
-        return bool(self.only or self.gate)
+        return bool(self.only or self.feature)
 
     @property
     def granted_in(self) -> frozenset[str]:
@@ -108,13 +108,13 @@ def permissions() -> tuple[Permission, ...]:
     return rows
 
 
-def needed(roles: Iterable[str], profiles: Iterable[str] = (), *, gates: Iterable[str] = ()) -> list[Permission]:
+def needed(roles: Iterable[str], profiles: Iterable[str] = (), *, features: Iterable[str] = ()) -> list[Permission]:
     """Return the rows of these roles for these profiles (none: all).
 
-    `gates` are the feature gates that are on although they are off by default.
+    `features` are those of `--supported-features`.
     """
-    held, wanted, switched_on = set(roles), tuple(profiles), {"", *gates}
-    return [row for row in permissions() if row.role in held and row.covers(wanted) and row.gate in switched_on]
+    held, wanted, declared = set(roles), tuple(profiles), {"", *features}
+    return [row for row in permissions() if row.role in held and row.covers(wanted) and row.feature in declared]
 
 
 @cache
