@@ -1,7 +1,7 @@
 """Generate dra_conformance/pytest_plugin/durations.json from a report: `python -m tools.gen_durations [REPORT.JSON]`.
 
-Use a run of the reference on a quiet machine (`make run`). With the report of a driver that is a program, such as
-NVIDIA's, it generates durations_program.json.
+Use a run of the reference on a quiet machine (`make run`). With the report of a driver or binder that is a program,
+such as NVIDIA's driver or KAI's binder, it generates durations_driver.json or durations_binder.json.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import orjson
 
-from dra_conformance.pytest_plugin.longest_first import FAST, RECORDED, RECORDED_PROGRAM
+from dra_conformance.pytest_plugin.longest_first import FAST, RECORDED, RECORDED_FOR
 
 
 def durations(report: bytes) -> bytes:
@@ -26,7 +26,8 @@ def main() -> int:
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "dra-report/report.json")
     report = path.read_bytes()
     target = orjson.loads(report)["target"]["components"]
-    recorded = RECORDED if target["driver"] == "reference" else RECORDED_PROGRAM
+    programs = [path for name, path in RECORDED_FOR.items() if target[name] != "reference"]
+    recorded = programs[0] if programs else RECORDED
     recorded.write_bytes(durations(report))
     print(f"wrote {recorded}")
     return 0

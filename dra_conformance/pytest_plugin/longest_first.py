@@ -1,37 +1,49 @@
 """Orders scenarios longest first, so that no worker ends long after the others.
 
 The seconds come from the previous report in the folder of the run, and from `durations.json`, which lists the slow
-scenarios of a run of the reference (`python -m tools.gen_durations`). For a driver that is a program,
-`durations_program.json` has those of NVIDIA's driver, which waits for timers in real time. A scenario without known
-seconds counts as fast. The order of the plan, and so of the report, does not change.
+scenarios of a run of the reference (`python -m tools.gen_durations`). Programs wait for timers in real time: for a
+driver that is a program, `durations_driver.json` has the seconds of NVIDIA's driver, and for a binder
+`durations_binder.json` those of KAI's. A scenario without known seconds counts as fast. The order of the plan, and so
+of the report, does not change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import orjson
 
+from dra_conformance.core.options import RunOptions
+
 RECORDED = Path(__file__).parent / "durations.json"
-RECORDED_PROGRAM = Path(__file__).parent / "durations_program.json"
+RECORDED_FOR = {name: Path(__file__).parent / f"durations_{name}.json" for name in ("driver", "binder")}
+"""What is recorded for a component that is a program."""
 FAST = 0.3
 """Seconds below which a scenario counts as fast; fast scenarios keep the order of the plan."""
 T = TypeVar("T")
 
 
-def known_seconds(folder: Path, *, program: bool = False) -> dict[str, float]:
+def known_seconds(folder: Path, *, programs: Iterable[str] = ()) -> dict[str, float]:
     """Return the seconds of scenarios by id: those of the previous report in `folder` replace the recorded ones.
 
-    `program`: the driver is a program.
+    `programs`: the components that are programs.
     """
-    return {**recorded_seconds(program=program), **_previous(folder)}
+    return {**recorded_seconds(programs=programs), **_previous(folder)}
 
 
-def recorded_seconds(*, program: bool = False) -> dict[str, float]:
+def recorded_seconds(*, programs: Iterable[str] = ()) -> dict[str, float]:
     """Return the recorded seconds of scenarios by id, which are the same on every machine."""
-    return {**_recorded(RECORDED), **(_recorded(RECORDED_PROGRAM) if program else {})}
+    seconds = _recorded(RECORDED)
+    for name in programs:
+        seconds |= _recorded(RECORDED_FOR[name])
+    return seconds
+
+
+def programs_of(options: RunOptions) -> list[str]:
+    """Return the components of a run that are programs with recorded seconds."""
+    return [name for name in RECORDED_FOR if options.component(name).kind == "exec"]
 
 
 def longest_first(

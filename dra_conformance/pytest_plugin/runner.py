@@ -47,7 +47,7 @@ from dra_conformance.pytest_plugin import bdd_adapter, destination, markers
 from dra_conformance.pytest_plugin.collection import set_files
 from dra_conformance.pytest_plugin.dry_run import dry_run
 from dra_conformance.pytest_plugin.failure_text import add_story
-from dra_conformance.pytest_plugin.longest_first import known_seconds, longest_first
+from dra_conformance.pytest_plugin.longest_first import known_seconds, longest_first, programs_of
 from dra_conformance.pytest_plugin.progress import Progress
 from dra_conformance.pytest_plugin.retries import Retries
 from dra_conformance.pytest_plugin.session import LOG_FAILURE, SCENARIO, SEAL, STATE, Follower, Session, finish, sealed
@@ -84,8 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
         if worker_input:
             gherkin_documents.load(worker_input["dra_documents"])
         else:
-            program = order.options.component("driver").kind == "exec"
-            seconds = known_seconds(folder, program=program)  # before `clear`, which removes the previous report
+            # Before `clear`, which removes the previous report.
+            seconds = known_seconds(folder, programs=programs_of(order.options))
             if not config.getoption("dra_options"):  # `dra-conformance run` has the lock
                 config.add_cleanup(partial(os.close, lock(folder)))
             files.clear(folder)

@@ -8,12 +8,12 @@ from dra_conformance.core.options import RunOptions
 from dra_conformance.core.shard import Shard
 from dra_conformance.engine import shards
 from dra_conformance.engine.plan import Plan
-from dra_conformance.pytest_plugin.longest_first import recorded_seconds
+from dra_conformance.pytest_plugin.longest_first import programs_of, recorded_seconds
 
 
 def seconds_of(options: RunOptions) -> Mapping[str, float]:
-    """Return the recorded seconds of scenarios by id, for the driver of a run."""
-    return recorded_seconds(program=options.component("driver").kind == "exec")
+    """Return the recorded seconds of scenarios by id, for the components of a run."""
+    return recorded_seconds(programs=programs_of(options))
 
 
 def shard_of(plan: Plan, options: RunOptions) -> Plan:

@@ -8,7 +8,8 @@ import orjson
 import pytest
 
 from dra_conformance.core import assets, features
-from dra_conformance.pytest_plugin.longest_first import FAST, known_seconds, longest_first
+from dra_conformance.core.options import RunOptions
+from dra_conformance.pytest_plugin.longest_first import FAST, known_seconds, longest_first, programs_of
 from tools.gen_durations import durations
 
 SECONDS = {"a": 0.1, "b": 3.0, "c": 1.0, "d": 9.0, "e": 0.2}
@@ -42,7 +43,18 @@ def test_the_seconds_of_the_previous_report_replace_the_recorded_ones(tmp_path: 
 
 def test_a_driver_that_is_a_program_waits_for_its_timers(tmp_path: Path) -> None:
     again = "driver/slices#deleted-slices-are-published-again"
-    assert known_seconds(tmp_path, program=True)[again] > 30 > known_seconds(tmp_path).get(again, 0.0)
+    assert known_seconds(tmp_path, programs=["driver"])[again] > 30 > known_seconds(tmp_path).get(again, 0.0)
+
+
+def test_a_binder_that_is_a_program_waits_for_its_retries(tmp_path: Path) -> None:
+    limit = "bind_requests/binder_fails#no-attempt-follows-the-last-one-of-limit[3]"
+    assert known_seconds(tmp_path, programs=["binder"])[limit] > 20 > known_seconds(tmp_path).get(limit, 0.0)
+
+
+def test_the_seconds_of_a_run_are_those_of_its_programs() -> None:
+    assert programs_of(RunOptions()) == []
+    assert programs_of(RunOptions(binder="exec:binder")) == ["binder"]
+    assert programs_of(RunOptions(binder="exec:binder", driver="exec:driver")) == ["driver", "binder"]
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"scenarios": [{"id": "a"}]}', b'{"scenarios": [3]}'])
