@@ -1,7 +1,8 @@
-"""Whole profiles against the components of one kind cluster, in shards that run at the same time.
+"""Whole profiles against the components of kind clusters.
 
-The suite runs outside the cluster, as on any cluster that exists. The shards act on the same cluster: its scheduler and
-controllers are its own. Most of a scenario's time is waiting, so that several shards on few processors save time.
+Most of them run outside one cluster, as on any cluster that exists, in shards that run at the same time: scheduler and
+controllers are the cluster's own, and most of a scenario's time is waiting. Those of `api-enforcement` need a control
+plane of the run, so that the run makes another cluster for them.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from dra_api.clock import RealClock
 from dra_conformance.control_plane.kind import KindControlPlane
 from verification.kind_cluster.existing import judged, known_rules, ours
 
-PROFILES = ("api", "api-enforcement", "claim-lifecycle", "scheduler-core", "device-taints")
-"""Those whose rules bind API server, controller manager and scheduler."""
+PROFILES = ("api", "claim-lifecycle", "scheduler-core", "device-taints")
+"""Those whose rules bind API server, controller manager and scheduler, and that any cluster can be judged by."""
+IN_OWN_CLUSTER = "api-enforcement"
 SHARDS = 6
 _RUN, _MERGED = 3600.0, 300.0
 
@@ -42,6 +44,16 @@ def look(image: str, folder: Path) -> Iterator[str]:
         yield from judged(merged, folder / "merged", what="whole profiles", known=known_rules())
     finally:
         plane.stop()
+    yield from _in_own_cluster(image, folder / IN_OWN_CLUSTER)
+
+
+def _in_own_cluster(image: str, out: Path) -> Iterator[str]:
+    clock = RealClock()
+    began = clock.monotonic()
+    words = ["--control-plane", "kind", "--kind-image", image, "--profile", IN_OWN_CLUSTER, "--progress", "none"]
+    done = ours("run", *words, "--out", str(out), within=_RUN)
+    print(f"kind: {IN_OWN_CLUSTER}: {clock.monotonic() - began:.0f} s in a cluster of its own", flush=True)
+    yield from judged(done, out, what=f"profile {IN_OWN_CLUSTER}", known=known_rules())
 
 
 def _shard(words: Sequence[str], out: Path) -> CompletedProcess[str]:
