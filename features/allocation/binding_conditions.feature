@@ -404,23 +404,6 @@ Feature: Binding conditions
     And device "b" of claim "late" reports "dra.test/ready" True
     Then pod "two" is bound to "n1"
 
-  @DRA-726
-  Scenario: A claim whose allocation has no timestamp is reserved for a pod
-    Given the scheduler binds pods itself
-    And node "n1"
-    And a ResourceSlice "devices" with:
-      """
-      nodeName: $(node:n1)
-      pool: {name: one}
-      devices: [{name: a}]
-      """
-    And a DeviceClass "accelerator" for those devices
-    And a ResourceClaim "old" for 1 of "accelerator"
-    And "status.allocation" of the ResourceClaim "old" is set to {devices: {results: [{request: gpu, driver: $(sim), pool: one, device: a}]}}
-    When a pod "pod" using claim "old" is created
-    Then pod "pod" is bound to "n1"
-    And claim "old" is reserved for pod "pod"
-
   @DRA-252c @needs:virtual-clock
   Scenario: An allocation without a timestamp has no binding timeout
     Given the scheduler binds pods itself

@@ -338,3 +338,20 @@ Feature: Schedulers that bind pods themselves
     Then pod "train" is bound to "n1"
     And the ResourceClaim "other" has "metadata.finalizers" in any order [dra.test/first, dra.test/last, resource.kubernetes.io/delete-protection]
     And the ResourceClaim "mine" has "metadata.finalizers" [resource.kubernetes.io/delete-protection]
+
+  @DRA-726
+  Scenario: A claim whose allocation has no timestamp is reserved for a pod
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: one}
+      devices: [{name: a}]
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "old" for 1 of "accelerator"
+    And "status.allocation" of the ResourceClaim "old" is set to {devices: {results: [{request: gpu, driver: $(sim), pool: one, device: a}]}}
+    When a pod "pod" using claim "old" is created
+    Then pod "pod" is bound to "n1"
+    And claim "old" is reserved for pod "pod"
