@@ -191,8 +191,15 @@ class KubeClient:
 
     def as_agent(self, user_agent: str) -> KubeClient:
         """Return a client of the same connection with another user agent."""
-        other = KubeClient(self.transport, user_agent=user_agent, namespace=self.namespace)
-        # Shared, so that discovery is requested once for all agents of a connection.
+        return self._sharing(self.transport, user_agent)
+
+    def over(self, transport: Transport) -> KubeClient:
+        """Return a client of the same API server that sends its requests through another transport."""
+        return self._sharing(transport, self.user_agent)
+
+    def _sharing(self, transport: Transport, user_agent: str) -> KubeClient:
+        other = KubeClient(transport, user_agent=user_agent, namespace=self.namespace)
+        # Shared, so that discovery is requested once for all of them.
         other._served, other._lock = self._served, self._lock
         return other
 

@@ -17,14 +17,14 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Unpack
 
 from dra_api.client import ApiError, KubeClient, NotFound
 from dra_api.clock import SOON, Clock, micro_timestamp
 from dra_api.component import Component
 from dra_api.objects import LEASES, Obj
 from dra_api.threads import started
-from dra_api.transport import RequestOptions, Response, Transport, TransportAround, TransportError
+from dra_api.transport import TransportError
+from reference_impl.deadline import WithDeadline
 from reference_impl.errors import ComponentError, log_failed
 
 log = logging.getLogger(__name__)
@@ -54,22 +54,6 @@ class ElectionOptions:
             raise ComponentError("leader election: the lease duration must be at least one second")
 
 
-class WithDeadline(TransportAround):
-    """Ends requests when `seconds_left` has passed, and sends none when nothing is left."""
-
-    def __init__(self, inner: Transport, seconds_left: Callable[[], float]) -> None:
-        super().__init__(inner)
-        self._seconds_left = seconds_left
-
-    def request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
-        """Forward a request with a timeout. Raises TransportError after the deadline."""
-        left = self._seconds_left()
-        if left <= 0:
-            raise TransportError(f"{method} {path}: the renew deadline has passed")
-        options["timeout"] = left
-        return super().request(method, path, **options)
-
-
 class LeaderElected:
     """Runs a component while this replica is the leader. `make` returns a component that has not been started."""
 
@@ -78,7 +62,8 @@ class LeaderElected:
     ) -> None:
         self.name = name
         # Only for the Lease: the component has a client of its own.
-        self._client = KubeClient(WithDeadline(client.transport, self._seconds_left), user_agent=client.user_agent)
+        limited = WithDeadline(client.transport, self._seconds_left, "the renew deadline has passed")
+        self._client = KubeClient(limited, user_agent=client.user_agent)
         self._make = make
         self._clock = clock
         self._options = options

@@ -7,8 +7,9 @@ import copy
 from typing import Any
 
 from dra_api.objects import BIND_REQUESTS, Obj
+from dra_api.transport import TransportError
 from dra_conformance.engine.mutation import Patch, mutant
-from dra_conformance.mutants.binder_patches import skip_attempts
+from dra_conformance.mutants.binder_patches import ignore_claim_errors, skip_attempts
 from reference_impl.binder.failure import BindFailure
 
 BINDER = "reference_impl.binder.reconcile:Binder"
@@ -448,3 +449,28 @@ def _(patch: Patch) -> None:
         return check_stored
 
     patch.wrap(f"{HOLDERS}._check_stored", make)
+
+
+@mutant("binder-awaits-claim-updates-for-ever", rule="KAI-163")
+def _(patch: Patch) -> None:
+    """The requests for claims have no time limit."""
+    patch.replace("reference_impl.binder.claim_time:ClaimTime.left", lambda self: 1e9)
+
+
+@mutant("binder-takes-expired-claim-updates-for-written", rule="KAI-163")
+def _(patch: Patch) -> None:
+    """A claim whose update gets no response in time counts as written, as in KAI 0.12."""
+    ignore_claim_errors(patch, lambda error: isinstance(error, TransportError))
+
+
+@mutant("binder-does-not-retry-expired-claim-updates", rule="KAI-163")
+def _(patch: Patch) -> None:
+    """An attempt whose time is over is the last one."""
+
+    def wrapped(original: Any) -> Any:
+        def fail(self: Any, request: Obj, pod: Any, reason: str, **_more: Any) -> Any:
+            return original(self, request, pod, reason, for_good="has not responded" in reason)
+
+        return fail
+
+    patch.wrap(f"{BINDER}.fail", wrapped)

@@ -116,7 +116,7 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A leader waits for the response to its renewal for as long as the API server takes."""
     patch.replace(
-        "reference_impl.leader_election:WithDeadline.request",
+        "reference_impl.deadline:WithDeadline.request",
         lambda self, method, path, **options: self._inner.request(method, path, **options),
     )
 

@@ -6,6 +6,7 @@ scenario or when its count is used up.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -217,12 +218,24 @@ def _(world: World, kind: str) -> None:
         return Fault(silence=silence) if wanted(call) and not call.is_watch else None
 
     remove = world.run.fault_points.add(hook)
-    # Time may pass although these requests are in flight.
+    _hold(world, silence, remove)
+    world.cleanup.callback(remove)
+
+
+def _hold(world: World, silence: Silence, remove: Callable[[], object]) -> None:
+    """Let time pass although requests get no response; they get one again at the latest when the scenario ends."""
     world.settling.held.append(lambda: silence.waiting)
     arranged = world.state(Arranged)
     arranged.silence, arranged.end_outage = silence, remove
     world.cleanup.callback(silence.end)
-    world.cleanup.callback(remove)
+
+
+@given("the API server leaves all {what} of {kind:word} without a response")
+def _(world: World, what: str, kind: str) -> None:
+    """Keep the connections of the components' updates (or creations, ...) of one resource open without a response."""
+    silence = Silence()
+    volley = arrange(world, Fault(silence=silence), count=sys.maxsize, what=what, kind=kind)
+    _hold(world, silence, lambda: world.run.fault_points.remove(volley))
 
 
 @when("the API server responds to all requests again")

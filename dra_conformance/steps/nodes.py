@@ -9,7 +9,7 @@ from dra_api.client import ApiError, Forbidden
 from dra_api.objects import NODES, RESOURCE_SLICES, Obj
 from dra_conformance.components.node import DOMAIN_DRIVER, ScenarioNode
 from dra_conformance.components.pools import completeness
-from dra_conformance.core.errors import Untestable
+from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.core.events import ClockAdvanced
 from dra_conformance.core.labels import SCENARIO_LABEL
 from dra_conformance.engine.vocabulary import given, when, words
@@ -18,6 +18,8 @@ from dra_conformance.engine.world import Seen, World
 NOT_READY = "node.kubernetes.io/not-ready"
 NODE_RESOURCES = "DRANodeAllocatableResources"
 """The feature that a node declares for devices that use its resources."""
+_LIMITED = ("volumes", "claims")
+"""What a binder gives the same time limit (volume-binding-timeout-seconds of KAI 0.12, bindTimeoutSeconds of 0.17)."""
 _USES: Obj = {"cpu": {"mapping": {"deviceMultiplier": "1"}}}
 
 
@@ -218,9 +220,11 @@ def _(world: World, node: str) -> None:
     run_driver(world, node, as_process=True)
 
 
-@when("{percent:d} percent of the binder's time limit for volumes pass")
-def _(world: World, percent: int) -> None:
-    """Let a part of the time pass that a binder gives volumes: 120 seconds, or as its preset says."""
+@when("{percent:d} percent of the binder's time limit for {what:word} pass")
+def _(world: World, percent: int, what: str) -> None:
+    """Let a part of the time pass that a binder gives `volumes` or `claims`: 120 seconds, or as its preset says."""
+    if what not in _LIMITED:
+        raise SpecificationError(f"a binder has no time limit for {what!r}; it has one for {' and '.join(_LIMITED)}")
     _pass(world, round(world.run.options.volume_limit * percent / 100))
 
 

@@ -396,6 +396,30 @@ Feature: Failed BindRequests
     Then BindRequest "train" fails with a reason
     And pod "train" stays unbound
 
+  @KAI-163 @needs:faults @needs:virtual-clock
+  Scenario: A BindRequest fails if the updates of its claim get no response in time, and is tried again
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "train" using claim "claim"
+    And the API server leaves all status updates of ResourceClaim without a response
+    When a BindRequest "train" of pod "train" to "n1" is created with:
+      """
+      backoffLimit: 5
+      resourceClaimAllocations:
+        - name: claim
+          allocation: {devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-1}]}}
+      """
+    And every fault has affected a request
+    And 110 percent of the binder's time limit for claims pass
+    Then BindRequest "train" fails with a reason
+    And pod "train" stays unbound
+    When the API server responds to all requests again
+    Then pod "train" is bound to "n1"
+    And claim "claim" is allocated the devices "dev-1"
+    And claim "claim" is reserved for exactly the pods "train"
+    And the BindRequest "train" has "status.phase" Succeeded
+
   @KAI-160 @needs:faults
   Scenario Outline: A pod whose binding is refused with <code> is not bound
     Given node "n1" with 3 devices

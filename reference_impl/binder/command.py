@@ -35,6 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="give up volumes that are not bound by then (default: %(default)g)",
     )
     parser.add_argument(
+        "--claim-timeout",
+        type=float,
+        default=BinderOptions().claim_timeout,
+        metavar="SECONDS",
+        help="give up an attempt whose requests for claims get no response by then (default: %(default)g)",
+    )
+    parser.add_argument(
         "--reservation-namespace",
         default="",
         metavar="NAMESPACE",
@@ -73,6 +80,7 @@ def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Compone
         dynamic_resource_allocation=args.feature_gates.get("DynamicResourceAllocation"),
         binding_timeout=args.binding_timeout,
         volume_timeout=args.volume_timeout,
+        claim_timeout=args.claim_timeout,
         reservation_namespace=args.reservation_namespace,
         reservation_service_account=args.reservation_service_account,
         reservation_timeout=args.reservation_timeout,

@@ -15,6 +15,7 @@ class BinderOptions:
     `event_delay`: seconds that condition, event and phase of a bound pod may wait while other pods are to be bound.
     `binding_timeout`: seconds that a claim may be allocated before its devices are ready (KEP-5007).
     `volume_timeout`: seconds that the volumes of a pod may take to be bound.
+    `claim_timeout`: seconds that the requests for the claims of a pod may take together (KAI-163).
     `reservation_namespace`: the namespace of the reservation pods for shares of GPUs; without one, BindRequests for
     shares fail, and the binder neither watches pods nor reads others than those to bind.
     `reservation_service_account`: the service account of the reservation pods.
@@ -28,6 +29,7 @@ class BinderOptions:
     conflict_tries: int = 5
     binding_timeout: float = 600.0
     volume_timeout: float = 120.0
+    claim_timeout: float = 120.0
     event_delay: float = 5.0
     reservation_namespace: str = ""
     reservation_service_account: str = "kai-resource-reservation"

@@ -52,6 +52,7 @@ from dra_api.transport import TransportError
 from reference_impl import gpu_groups
 from reference_impl.binder import attempts, checks, claims, fractions, pods
 from reference_impl.binder.checks import spec_of
+from reference_impl.binder.claim_time import ClaimTime
 from reference_impl.binder.claims import ClaimWriter
 from reference_impl.binder.devices import DeviceWaits
 from reference_impl.binder.extended import ExtendedClaims
@@ -130,9 +131,10 @@ class Binder:
             recorder=self.recorder,
             workers=self.options.workers,
         )
-        self.holders = DeviceHolders(client, self.claims)
-        self.claim_writer = ClaimWriter(client, options=self.options, clock=clock)
-        self.extended_claims = ExtendedClaims(client, self.claim_writer)
+        self.claim_time = ClaimTime(client, clock=clock, seconds=self.options.claim_timeout)
+        self.holders = DeviceHolders(self.claim_time.client, self.claims)
+        self.claim_writer = ClaimWriter(self.claim_time.client, options=self.options, clock=clock)
+        self.extended_claims = ExtendedClaims(self.claim_time.client, self.claim_writer)
         self.pod_writer = PodWriter(client, clock=clock)
         self.devices = DeviceWaits(
             self.claim_writer,
@@ -285,7 +287,8 @@ class Binder:
         checks.check_resource_type(request, shares=self.shares is not None)
         share = fractions.share_of(request, pod) if self.shares is not None else None
         node = self.find_node(request)
-        planned = self.plan_claims(request, pod, node)
+        with self.claim_time.limited(pod):
+            planned = self.plan_claims(request, pod, node)
         entry = spec_of(request).get("extendedResourceClaimAllocation")
         if entry is not None:
             self.check_dra_enabled()
@@ -295,7 +298,7 @@ class Binder:
         self.volumes.require_bound(pod, node)
         if share is not None and self.shares is not None:
             self.shares.commit(pod, name_of(node), share)
-        with self.holders.taking(pod, taken):
+        with self.claim_time.limited(pod), self.holders.taking(pod, taken):
             used = [
                 self.claim_writer.commit(item.claim, pod, node, item.allocation, generated=item.generated)
                 for item in planned
@@ -388,18 +391,19 @@ class Binder:
         if current is not None and uid_of(current) == uid_of(pod) and pods.node_of(current):
             return pods.node_of(current)
         # Also of claims without an entry in the BindRequest: the attempt reserves those that were allocated before.
-        for wanted in pod.get("spec", {}).get("resourceClaims") or ():
-            with self._going_on(request):
-                self.release(pod, wanted)
-        if spec_of(request).get("extendedResourceClaimAllocation"):
-            with self._going_on(request):
-                self.extended_claims.roll_back(pod)
+        with self.claim_time.limited(pod):
+            for wanted in pod.get("spec", {}).get("resourceClaims") or ():
+                with self._going_on(request):
+                    self.release(pod, wanted)
+            if spec_of(request).get("extendedResourceClaimAllocation"):
+                with self._going_on(request):
+                    self.extended_claims.roll_back(pod)
         return ""
 
     def release(self, pod: Obj, wanted: Obj) -> None:
         """Release one claim of the pod, as far as there is one. Raises BindFailure, ApiError or TransportError."""
         name = claims.claim_name(pod, wanted)
-        claim = self._client.find(RESOURCE_CLAIMS, name, namespace_of(pod)) if name else None
+        claim = self.claim_time.client.find(RESOURCE_CLAIMS, name, namespace_of(pod)) if name else None
         if claim is not None:
             self.claim_writer.release(claim, pod)
 
