@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from dra_api.client import ApiError, Forbidden, Gone, KubeClient, Watch
+from dra_api.client import ApiError, Forbidden, Gone, KubeClient, NotFound, Watch
 from dra_api.clock import SOON, Clock
 from dra_api.objects import Obj, Resource, key_of
 from dra_api.threads import report_exception, started
@@ -84,6 +84,7 @@ class Informer:
         self._answered = threading.Event()
         self._refused_since: float | None = None
         self._refused = False
+        self._missing = False
         self._trouble = "no answer"
         self._stopping = threading.Event()
         self._watch: Watch | None = None
@@ -261,6 +262,16 @@ class Informer:
                 self._refused_since, self._refused = None, False
             if self._refused or (self.synced and self._refused_since is None):
                 self._answered.set()
+        # Once: a CRD that was removed may stay away for long.
+        if isinstance(error, NotFound) and self.synced and not self._missing:
+            self._missing = True
+            log.warning(
+                "the API server no longer serves %s (%s): objects of before are used; install its CRD again, which is "
+                "noticed within %g s",
+                self.resource,
+                error,
+                self._max_backoff,
+            )
 
     def _relist(self) -> None:
         listed = self._client.list(
@@ -301,7 +312,7 @@ class Informer:
                 watch.close()
                 return True
             self._watch = watch
-            self._refused_since, self._refused = None, False
+            self._refused_since, self._refused, self._missing = None, False, False
             self._following = True
         self._answered.set()
         with contextlib.closing(watch):

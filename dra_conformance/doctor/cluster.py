@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from dra_api.bind_request_crd import lacking_fields
 from dra_api.client import ApiError, KubeClient
 from dra_api.objects import (
     BIND_REQUESTS,
@@ -30,7 +31,6 @@ from dra_conformance.core.labels import RUN_LABEL
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules.window import Version
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
-from dra_conformance.engine.bind_request_crd import lacking_fields
 from dra_conformance.oracle import DoubleOffer, DoubleUse, double_offers, double_uses
 from dra_conformance.oracle.live import read_cluster
 from dra_conformance.rbac import roles

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dra_api.bind_request_crd import lacking_fields
 from dra_api.client import KubeClient
 from dra_api.feature_gates import default_gates, known_gates
 from dra_api.objects import RESOURCE_CLAIMS
@@ -13,7 +14,6 @@ from dra_conformance.core.option_table import CHECKED_RELEASES, NO_API
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Release, Version
 from dra_conformance.engine import supported_features, target_isolation
-from dra_conformance.engine.bind_request_crd import lacking_fields
 from dra_conformance.engine.observed import OPTIONAL, UNWATCHED
 from dra_conformance.engine.preflight import inventory_gpus, machine_gpus
 from dra_conformance.engine.target import Target

@@ -50,6 +50,7 @@ from dra_api.objects import (
 )
 from dra_api.transport import TransportError
 from reference_impl import gpu_groups
+from reference_impl.bind_request_crd import require_bind_requests
 from reference_impl.binder import attempts, checks, claims, fractions, pods
 from reference_impl.binder.checks import spec_of
 from reference_impl.binder.claim_time import ClaimTime
@@ -158,7 +159,11 @@ class Binder:
         self.bind_requests.on_change(self._on_bind_request)
 
     def start(self) -> None:
-        """Begin to bind; returns when the informers are filled. Raises TimeoutError when they cannot be."""
+        """Begin to bind; returns when the informers are filled.
+
+        Raises ComponentError for a missing or too old BindRequest CRD, TimeoutError if an informer cannot be filled.
+        """
+        require_bind_requests(self._client, "install the BindRequest CRD of KAI-Scheduler, then start the binder again")
         self.loop.start()
         if self.shares is not None:  # consumers may have ended while no binder was running
             for pod in self.pods.list(self.options.reservation_namespace):

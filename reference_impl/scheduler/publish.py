@@ -13,7 +13,7 @@ import copy
 import logging
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from dra_api.client import AlreadyExists, ApiError, Conflict, KubeClient, NotFound
@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 _CONFLICT_TRIES = 10
+
+
+EXTENDED_FIELD = "spec.extendedResourceClaimAllocation"
 
 
 class PublishError(Exception):
@@ -59,7 +62,10 @@ class Publisher(Protocol):
 
 
 class BindRequestPublisher:
-    """Writes BindRequests, and no claims or pods (KAI-025). `created` is called with each new BindRequest."""
+    """Writes BindRequests, and no claims or pods (KAI-025).
+
+    `created` is called with each new BindRequest. `lacking` are the fields that the CRD does not have.
+    """
 
     def __init__(
         self,
@@ -68,8 +74,10 @@ class BindRequestPublisher:
         revision: Revision,
         created: Callable[[Obj], None],
         seed: int | None = None,
+        lacking: Sequence[str] = (),
     ) -> None:
         self._client = client
+        self._lacking = lacking
         self._revision = revision
         self._created = created
         self._random = random.Random(seed)  # noqa: S311 - names, not secrets
@@ -78,6 +86,12 @@ class BindRequestPublisher:
 
     def publish(self, decision: Decision) -> None:
         """Create the BindRequest of `decision`, or find that an earlier try has created it."""
+        if decision.extended is not None and EXTENDED_FIELD in self._lacking:
+            # The pod would be bound without its devices.
+            raise PublishError(
+                f"the CRD {BIND_REQUESTS} has no {EXTENDED_FIELD}, which the extended resources of the pod need; "
+                "install the CRD of KAI-Scheduler 0.17, then start the scheduler again"
+            )
         uid = uid_of(decision.pod)
         earlier = self._unanswered.pop(uid, None)
         request = earlier or self._made(decision)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock
@@ -36,7 +36,7 @@ from dra_api.objects import (
     namespace_of,
     uid_of,
 )
-from reference_impl.errors import ComponentError
+from reference_impl.bind_request_crd import require_bind_requests
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
 from reference_impl.scheduler import bind_requests, pod_claims
@@ -109,6 +109,8 @@ class Scheduler:
         # Only with BindRequests, and if PodGroups and Queues are served.
         self._queues: Queues | None = None
         self._changes = 0
+        # The fields that the CRD of BindRequests does not have.
+        self._lacking: Sequence[str] = ()
 
     # -- start and stop --------------------------------------------------------------------------------------------
 
@@ -128,12 +130,8 @@ class Scheduler:
             self._follow_taint_rules()
         requests: Informer | None = None
         if self.options.publish == "bind-request":
-            # Checked here, because an informer on a resource that is not served only fails after the sync timeout.
-            if not self._client.serves(BIND_REQUESTS):
-                raise ComponentError(
-                    f"the API server does not serve {BIND_REQUESTS} in {BIND_REQUESTS.version}: install the "
-                    "BindRequest CRD, or let the scheduler bind pods itself (--publish=direct)"
-                )
+            way_out = "install the BindRequest CRD, or let the scheduler bind pods itself (--publish=direct)"
+            self._lacking = require_bind_requests(self._client, way_out, revision=self.options.revision)
             requests = self._follow(BIND_REQUESTS, self.view.on_bind_request)
             if self._client.serves(POD_GROUPS):
                 self._gangs = self._make_gangs(KAI)
@@ -193,7 +191,11 @@ class Scheduler:
     def _make_publisher(self, requests: Informer | None, claims: Informer | None) -> Publisher:
         if requests is not None:
             return BindRequestPublisher(
-                self._client, revision=self.options.revision, created=requests.assume, seed=self.options.seed
+                self._client,
+                revision=self.options.revision,
+                created=requests.assume,
+                seed=self.options.seed,
+                lacking=self._lacking,
             )
         if claims is None:
             return DirectPublisher(self._client, claims=RESOURCE_CLAIMS, updated=lambda _: None, clock=self._clock)

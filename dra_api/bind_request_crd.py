@@ -1,7 +1,7 @@
 """The fields that an existing cluster's BindRequest CRD lacks: a CRD of another release of KAI.
 
-An API server drops fields that a CRD does not have, without an error. Scenarios would then fail for reasons that do not
-name the CRD.
+An API server drops fields that a CRD does not have, without an error. Components then fail for reasons that do not name
+the CRD.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SPEC = (
     *("podName", "selectedNode", "receivedResourceType", "receivedGPU", "selectedGPUGroups"),
     *("resourceClaimAllocations", "backoffLimit"),
 )
-_SINCE_0_17 = ("extendedResourceClaimAllocation", "predictedNUMAZones")
+SINCE_0_17 = ("spec.extendedResourceClaimAllocation", "spec.predictedNUMAZones")
 _STATUS = ("phase", "reason", "failedAttempts")
 
 
@@ -36,7 +36,8 @@ def lacking_fields(client: KubeClient, revision: str) -> tuple[str, ...]:
 
 
 def _lacking(schema: Obj, revision: str) -> Iterator[str]:
-    wanted = {"spec": (*_SPEC, *(_SINCE_0_17 if revision == "kai-0.17" else ())), "status": _STATUS}
+    newer = [name.removeprefix("spec.") for name in SINCE_0_17 if revision == "kai-0.17"]
+    wanted = {"spec": (*_SPEC, *newer), "status": _STATUS}
     for part, names in wanted.items():
         found = (schema.get("properties") or {}).get(part) or {}
         if found.get("x-kubernetes-preserve-unknown-fields"):
