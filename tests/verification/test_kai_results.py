@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from dra_conformance.core import features
+from dra_conformance.core import assets, features
 from dra_conformance.core.rules import Catalogue
 from verification.third_party.catalogue import ThirdParty, load
 
-PAGE = (Path(__file__).parents[2] / "docs/explanation/kai-results.md").read_text(encoding="utf-8")
+_DOCS = Path(__file__).parents[2] / "docs/explanation"
+PAGE = (_DOCS / "kai-results.md").read_text(encoding="utf-8")
+RELEASES = (_DOCS / "kai-0.12-and-0.17.md").read_text(encoding="utf-8")
+NOT_COVERED = (assets.fixtures() / "not_covered.yaml").read_text(encoding="utf-8")
 AS_SCHEDULER = "kai, scheduler-core"
 KAI = [one for one in load() if one.name.startswith("kai") and one.name != AS_SCHEDULER]
 BY_CHANCE = {"KAI-231"}
@@ -88,3 +91,20 @@ def test_on_kube_apiserver_the_same_rules_are_broken(name: str) -> None:
     real = named(f"{name}, real API server")
     assert broken(real) == broken(named(name))
     assert ("--control-plane", "binaries") in zip(real.options, real.options[1:], strict=False)
+
+
+def test_each_defect_is_in_both_releases_or_in_one() -> None:
+    defects = RELEASES.partition("## Defects\n")[2]
+    both = defects.partition("### In both releases\n")[2].partition("\n#")[0]
+    old = defects.partition("### In 0.12.0 only\n")[2].partition("\n#")[0]
+    listed = _RULE.findall(both) + _RULE.findall(old)
+    assert len(listed) == len(set(listed))
+    assert set(listed) == {rule for row in ROWS for rule in _RULE.findall(row[0])}
+
+
+def test_the_rules_of_the_comparison_are_judged_or_not_covered_for_a_reason() -> None:
+    catalogue = Catalogue.load()
+    in_parentheses = {rule for text in re.findall(r"\((KAI-[^)]*)\)", RELEASES) for rule in _RULE.findall(text)}
+    not_covered = set(re.findall(r"^- id: (\S+)$", NOT_COVERED, re.MULTILINE))
+    assert in_parentheses <= not_covered
+    assert set(_RULE.findall(RELEASES)) - in_parentheses <= set(catalogue)
