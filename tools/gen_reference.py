@@ -73,9 +73,9 @@ invalid = ["{apiVersion: gpu.example.com/v1, kind: Unknown}"]
 
 ## Companions
 
-Companions are the objects and programs that a component needs beside itself. The tables `[companions.COMPONENT]` exist in
-the file only. COMPONENT is a component that a run has once: `claim-controller`, `scheduler`, `binder`, `taint-eviction` or
-`compute-domain-controller`.
+Companions are the objects and programs that a component needs beside itself. The tables `[companions.COMPONENT]` exist
+in the file only. COMPONENT is `claim-controller`, `scheduler`, `binder`, `taint-eviction` or
+`compute-domain-controller`. [A scheduler that needs other programs][companions] explains the example:
 
 ```toml
 scheduler = "exec:./my-scheduler --kubeconfig={kubeconfig} --metrics=127.0.0.1:{port} {flags}"
@@ -94,22 +94,24 @@ ready = "http://127.0.0.1:{port}/readyz"
 
 | key of `[companions.COMPONENT]` | description |
 |---|---|
-| `manifests` | YAML files, or folders of them (`*.yaml`, by name). They are created in this order, before any program starts. Not on a cluster of `--control-plane kubeconfig`. |
-| `programs` | Programs to start before the component, in this order. |
-| `environment` | Environment variables of the component itself, in addition to KUBECONFIG. |
-| `ready` | A URL. The component is ready when it answers with 200; if the key is missing, when it was started. |
+| `manifests` | YAML files, or folders of `*.yaml` files. Created in this order before any program starts. |
+| `programs` | Programs that are started before the component, in this order. |
+| `environment` | Environment variables of the component, in addition to KUBECONFIG. |
+| `ready` | A URL that answers with 200 when the component is ready. Without it, the start is enough. |
 
 | key of `[[companions.COMPONENT.programs]]` | description |
 |---|---|
-| `name` | Name of the program in messages and logs. Its API user is `dra-conformance:target:NAME`, which may read everything; a manifest must grant it what it writes. |
+| `name` | Name of the program in messages and logs. |
 | `command` | The program and its arguments. |
 | `environment` | Environment variables of the program, in addition to KUBECONFIG. |
-| `ready` | As above, for the program. |
+| `ready` | A URL that answers with 200 when the program is ready. Without it, the start is enough. |
 
-`{port}` in a command or in `ready` is a free TCP port, the same one in all texts of one program. `{kubeconfig}` in a command
-is the kubeconfig file of its API user. Programs run until the end of the run, also while a scenario stops the component. If
-one ends before that, the run ends with exit code 10.
-[A scheduler that needs other programs](../tutorials/scheduler.md#4-a-scheduler-that-needs-other-programs) shows the use.
+`{port}` in `command` or `ready` is a free TCP port, the same one in all texts of one program. `{kubeconfig}` in
+`command` is the kubeconfig file of the API user `dra-conformance:target:NAME`, which may read everything. A manifest
+must grant the program what it writes. Programs run until the end of the run, also while a scenario stops the
+component. If one ends before that, the run ends with exit code 10.
+
+[companions]: ../tutorials/scheduler.md#4-a-scheduler-that-needs-other-programs
 
 ## Waivers
 
