@@ -24,6 +24,7 @@ from dra_api.objects import (
 from dra_api.request import User
 from dra_conformance.cli import call
 from dra_conformance.components import crds
+from dra_conformance.control_plane.binaries import programs
 from dra_conformance.core import assets, documents
 from dra_conformance.core.configuration import from_mapping
 from dra_conformance.core.errors import ExitCode
@@ -56,7 +57,11 @@ def test_it_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_missing_for_the_run_ends_in_code_10(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_missing_for_the_run_ends_in_code_10(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # A checkout may have the programs of this release in verification/bin.
+    monkeypatch.setattr(programs, "folders", lambda bin_dir, environ: [("--bin-dir", Path(bin_dir))])
     code, found, ready = ask(
         capsys,
         *("--driver", "exec:./no-such-plugin", "--scheduler", "exec:no-such-program", "--inventory", "no-such"),
