@@ -28,7 +28,7 @@ Feature: Deletion of collections
     When its "metadata.finalizers" is updated to []
     Then it is not stored
 
-  @DRA-874
+  @DRA-874 @needs:harness-webhook
   Scenario: The deletion of a collection continues after an object that another client deletes meanwhile
     Given the manifest "claims/claim"
     And the ResourceClaims "create a, create b, create c"

@@ -133,7 +133,7 @@ Feature: What the API server reports about its API
   Scenario: The status of a claim is read and written back in protobuf
     Given the manifest "claims/claim"
     And it is created
-    And its status "status" is {allocation: {allocationTimestamp: "2020-01-02T03:04:05Z", devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}, reservedFor: [{resource: pods, name: a, uid: u-1}], devices: [{driver: d.test, pool: p, device: d, data: {k: [1, 2]}, conditions: [{type: Ready, status: "True", reason: A, message: m, lastTransitionTime: "2020-01-02T03:04:05Z"}], networkData: {interfaceName: eth0, ips: [10.9.8.0/24]}}]}
+    And its status "status" is {allocation: {allocationTimestamp: "2020-01-02T03:04:05Z", devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: a, uid: u-1}], devices: [{driver: d.test, pool: p, device: d, data: {k: [1, 2]}, conditions: [{type: Ready, status: "True", reason: A, message: m, lastTransitionTime: "2020-01-02T03:04:05Z"}], networkData: {interfaceName: eth0, ips: [10.9.8.0/24]}}]}
     When its status is read and written back in protobuf
     Then the API server accepts it
     And it is stored unchanged

@@ -40,7 +40,6 @@ Feature: Objects of other kinds that the components of DRA use
       | role         | a rule for paths                  | rules     | [{nonResourceURLs: [/a], verbs: [get]}]                                                                  |
       | cluster-role | a rule for paths and resources    | rules     | [{apiGroups: [""], resources: [pods], nonResourceURLs: [/a], verbs: [get]}]                              |
       | cluster-role | a second rule without verbs       | rules     | [{apiGroups: [""], resources: [pods], verbs: [get]}, {nonResourceURLs: [/a]}]                            |
-      | role-binding | a role of another kind            | roleRef   | {apiGroup: rbac.authorization.k8s.io, kind: Group, name: a}                                              |
       | role-binding | a role of another group           | roleRef   | {apiGroup: apps, kind: Role, name: a}                                                                    |
       | role-binding | a role without a name             | roleRef   | {apiGroup: rbac.authorization.k8s.io, kind: Role}                                                        |
       | role-binding | a subject without a name          | subjects  | [{apiGroup: rbac.authorization.k8s.io, kind: User}]                                                      |

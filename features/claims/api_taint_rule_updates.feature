@@ -3,7 +3,7 @@ Feature: Updates of DeviceTaintRules
   The taint eviction of a cluster writes the status of DeviceTaintRules, so that an update may conflict. These scenarios run
   on a control plane that the run started.
 
-  @DRA-452
+  @DRA-452 @needs:no-taint-eviction
   Scenario: An update in v1 needs a resourceVersion
     Given the manifest "claims/taint-rule-v1"
     And "apiVersion" is resource.k8s.io/v1
@@ -48,7 +48,7 @@ Feature: Updates of DeviceTaintRules
       | value     | {key: upkeep, value: now, effect: NoExecute, timeAdded: "2020-01-02T03:04:05Z"}        |
       | key       | {key: other, value: soon, effect: NoExecute, timeAdded: "2020-01-02T03:04:05Z"}        |
 
-  @DRA-706
+  @DRA-706 @needs:no-taint-eviction
   Scenario: Spec and status of a DeviceTaintRule are written separately
     Given the manifest "claims/taint-rule-v1"
     And "apiVersion" is resource.k8s.io/v1
@@ -62,7 +62,7 @@ Feature: Updates of DeviceTaintRules
     When its status "spec.taint.value" is updated to later
     Then its stored "spec.taint.value" reads soon
 
-  @DRA-706
+  @DRA-706 @needs:no-taint-eviction
   Scenario Outline: A status of a DeviceTaintRule with <what> is refused
     Given the manifest "claims/taint-rule-v1"
     And "apiVersion" is resource.k8s.io/v1

@@ -132,7 +132,7 @@ Feature: Calls of validating admission webhooks
     Then the API server refuses it with 500 InternalError
     And its stored "status.allocation" reads null
 
-  @DRA-873
+  @DRA-873 @needs:harness-webhook
   Scenario: The warnings of two webhooks reach the client
     Given the manifest "claims/claim"
     And a webhook for each response to creations:
@@ -146,7 +146,7 @@ Feature: Calls of validating admission webhooks
     And the response warns about "the second one warns"
     And the response warns about "twice"
 
-  @DRA-873
+  @DRA-873 @needs:harness-webhook
   Scenario Outline: The warnings of two webhooks reach the client if <one> refuses
     Given the manifest "claims/claim"
     And a webhook for each response to creations:

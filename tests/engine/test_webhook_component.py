@@ -15,7 +15,7 @@ from dra_conformance.components.registration import configuration, not_registere
 from dra_conformance.core import features
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Catalogue, Version
-from dra_conformance.engine import plan
+from dra_conformance.engine import plan, requirements
 from dra_conformance.engine.target import Target
 
 PROTOCOL = "webhook/protocol#the-response-has-the-uid-and-the-version-of-the-review"
@@ -37,11 +37,6 @@ def scenarios() -> list[features.Scenario]:
         ("exec:a", {}, {PROTOCOL: "", ADMISSION: "", GATES: "its command has no {feature_gates}"}),
         ("none", {}, {PROTOCOL: "the run has no webhook", ADMISSION: "the run has no webhook"}),
         ("reference", {"resource_versions": ("v1",)}, {ADMISSION: "", OLD: "uses resource.k8s.io/v1beta1"}),
-        (
-            "reference",
-            {"own_control_plane": False},
-            {PROTOCOL: "", ADMISSION: "cannot reach a webhook on this machine"},
-        ),
         ("cluster", {"own_control_plane": False}, {PROTOCOL: "cluster's own", ADMISSION: "", GATES: "cluster's own"}),
         (
             "cluster",
@@ -64,6 +59,20 @@ def test_scenarios_of_the_webhook_by_target(
     for scenario, reason in reasons.items():
         assert reason in decisions[scenario].reason
         assert (decisions[scenario].status is None) == (not reason)
+
+
+@pytest.mark.parametrize(
+    ("control_plane", "reached"), [("embedded", True), ("binaries", True), ("kind", False), ("kubeconfig", False)]
+)
+def test_an_api_server_in_a_container_or_elsewhere_does_not_reach_this_machine(
+    scenarios: list[features.Scenario], control_plane: str, reached: bool
+) -> None:
+    components = RunOptions(control_plane=control_plane, webhook="reference").components()
+    known = Target(kubernetes_version=Version(1, 37), components=components)
+    for name in ("webhook-admission", "harness-webhook"):
+        found = requirements.find(name).unmet(scenarios[0], known)
+        assert (found is None) == reached
+        assert found is None or "the API server of a cluster cannot reach" in found.reason
 
 
 def test_a_webhook_of_the_cluster_is_found_by_its_rules(tmp_path: Path) -> None:

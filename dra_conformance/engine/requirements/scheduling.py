@@ -42,6 +42,14 @@ def no_binder(scenario: Scenario, target: Target) -> Unmet | None:
 
 
 @requirement
+def no_taint_eviction(scenario: Scenario, target: Target) -> Unmet | None:
+    """No taint eviction: the scenario alone writes the status of DeviceTaintRules."""
+    if target.components["taint-eviction"].kind == "cluster":
+        return untestable("the taint eviction of the cluster would write the status of the scenario's DeviceTaintRules")
+    return None
+
+
+@requirement
 def pod_groups(scenario: Scenario, target: Target) -> Unmet | None:
     """KAI's PodGroup API."""
     if "podgroups" in target.missing_apis:

@@ -6,6 +6,8 @@ from dra_conformance.core.features import Scenario
 from dra_conformance.engine.requirements.registry import Unmet, not_applicable, requirement, untestable
 from dra_conformance.engine.target import Target
 
+_ON_THIS_MACHINE = ("embedded", "binaries")
+"""Control planes whose API server reaches 127.0.0.1 of this machine; that of kind and k3s is in a container."""
 _CLUSTER = "calls or configures the webhook directly, which is not possible with the cluster's own"
 
 
@@ -21,9 +23,13 @@ def webhook_admission(scenario: Scenario, target: Target) -> Unmet | None:
     webhook = target.components["webhook"]
     if webhook.kind == "cluster":
         return not_applicable(target.no_claim_webhook) if target.no_claim_webhook else None
-    if not target.own_control_plane:
-        return untestable(f"the API server of a cluster cannot reach a webhook on this machine ({webhook.kind})")
-    return None
+    return _out_of_reach(target, f"a webhook on this machine ({webhook.kind})")
+
+
+@requirement
+def harness_webhook(scenario: Scenario, target: Target) -> Unmet | None:
+    """An API server that calls webhooks of the harness."""
+    return _out_of_reach(target, "the harness's webhooks")
 
 
 @requirement
@@ -35,3 +41,9 @@ def webhook_gates(scenario: Scenario, target: Target) -> Unmet | None:
     if webhook.kind == "exec" and "{feature_gates}" not in webhook.argument:
         return untestable("sets feature gates of the webhook, and its command has no {feature_gates}")
     return None
+
+
+def _out_of_reach(target: Target, what: str) -> Unmet | None:
+    if target.components["control-plane"].kind in _ON_THIS_MACHINE:
+        return None
+    return untestable(f"the API server of a cluster cannot reach {what}")
