@@ -188,7 +188,7 @@ def test_the_check_finds_a_right_that_the_profile_api_does_not_use() -> None:
 
 
 def test_a_row_for_a_gate_does_not_replace_that_of_other_profiles() -> None:
-    gated = Permission(role="harness", resource="nodes", verbs=("create",), profiles=("api",), gate="Some")
+    gated = Permission(role="harness", resource="nodes", verbs=("create",), profiles=("api",), feature="Some")
     found = {("harness", "", "nodes", "create"): {"api", "imex"}}
     rows = check.table_of(found, kept=[gated])
     assert rows == [Permission(role="harness", resource="nodes", verbs=("create",), profiles=("imex",)), gated]
