@@ -474,7 +474,7 @@ def test_every_requirement_can_be_unmet() -> None:
         claim_controller="cluster",
     )
     real = msgspec.structs.replace(harder, scheduler="kube-scheduler")
-    others = msgspec.structs.replace(harder, scheduler="cluster", control_plane="kubeconfig")
+    others = msgspec.structs.replace(harder, scheduler="cluster", control_plane="kubeconfig", webhook="reference")
     words = 'revision "documented", manifest "a-v1beta2"'
     steps = {"virtual-clock": "600 seconds pass"}
     for need in NEEDS:
