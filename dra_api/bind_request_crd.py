@@ -15,7 +15,8 @@ _SPEC = (
     *("podName", "selectedNode", "receivedResourceType", "receivedGPU", "selectedGPUGroups"),
     *("resourceClaimAllocations", "backoffLimit"),
 )
-SINCE_0_17 = ("spec.extendedResourceClaimAllocation", "spec.predictedNUMAZones")
+EXTENDED_CLAIM = "spec.extendedResourceClaimAllocation"
+SINCE_0_17 = (EXTENDED_CLAIM, "spec.predictedNUMAZones")
 _STATUS = ("phase", "reason", "failedAttempts")
 
 

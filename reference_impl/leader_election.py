@@ -62,8 +62,7 @@ class LeaderElected:
     ) -> None:
         self.name = name
         # Only for the Lease: the component has a client of its own.
-        limited = WithDeadline(client.transport, self._seconds_left, "the renew deadline has passed")
-        self._client = KubeClient(limited, user_agent=client.user_agent)
+        self._client = client.over(WithDeadline(client.transport, self._seconds_left, "the renew deadline has passed"))
         self._make = make
         self._clock = clock
         self._options = options

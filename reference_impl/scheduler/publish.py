@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from dra_api.bind_request_crd import EXTENDED_CLAIM
 from dra_api.client import AlreadyExists, ApiError, Conflict, KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
 from dra_api.objects import BIND_REQUESTS, PODS, Obj, Resource, key_of, meta, name_of, namespace_of, uid_of
@@ -29,9 +30,6 @@ log = logging.getLogger(__name__)
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 _CONFLICT_TRIES = 10
-
-
-EXTENDED_FIELD = "spec.extendedResourceClaimAllocation"
 
 
 class PublishError(Exception):
@@ -86,10 +84,10 @@ class BindRequestPublisher:
 
     def publish(self, decision: Decision) -> None:
         """Create the BindRequest of `decision`, or find that an earlier try has created it."""
-        if decision.extended is not None and EXTENDED_FIELD in self._lacking:
+        if decision.extended is not None and EXTENDED_CLAIM in self._lacking:
             # The pod would be bound without its devices.
             raise PublishError(
-                f"the CRD {BIND_REQUESTS} has no {EXTENDED_FIELD}, which the extended resources of the pod need; "
+                f"the CRD {BIND_REQUESTS} has no {EXTENDED_CLAIM}, which the extended resources of the pod need; "
                 "install the CRD of KAI-Scheduler 0.17, then start the scheduler again"
             )
         uid = uid_of(decision.pod)
